@@ -1,0 +1,18 @@
+"""Helpers of the PyTorch 2 course, each with one job.
+
+Start with ``runtime`` (every notebook calls it first) and ``checks`` (every exercise ends there).
+
+layer 3   __main__     python -m course_utils doctor | speedup | where
+layer 2   widgets      sliders around plain functions
+          plotting     timing bars, curves, image grids, tensors drawn as boxes
+          quiz         multiple-choice questions that also work in the book
+layer 1   benchmark    compare calls and say honestly which is faster
+          workloads    the ready pairs of the speed-up demo
+          compile_stack  what the compiler made of a function
+          checks       the exercises: check, hint, expect
+layer 0   runtime      seed, device, threads, compile cache, quiet loggers
+          places       the folders that the course uses
+          doctor       what is wrong with this installation, and what to do
+
+Imports point downwards only, and importing the package imports nothing.
+"""

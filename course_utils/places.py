@@ -1,0 +1,70 @@
+"""Say where the course keeps its things on this machine.
+
+Three programs must agree on these folders: ``course.py``, which runs before anything is
+installed, the doctor, which runs when everything is broken, and the notebooks. So they stand
+here, once, with nothing but the standard library.
+
+Kind:    plumbing; no chapter explains it
+Public:  cache_root, compile_cache, my_work, repository
+Imports: the standard library only; parses under Python 3.7
+"""
+
+import os
+import sys
+from pathlib import Path
+
+__all__ = ["cache_root", "compile_cache", "my_work", "repository"]
+
+
+def repository():
+    # type: () -> Path
+    """Return the folder that holds ``course.py``, ``lessons/`` and this package."""
+    return Path(__file__).resolve().parents[1]
+
+
+def my_work():
+    # type: () -> Path
+    """Return the folder in which the student works; git ignores it."""
+    return repository() / "my_work"
+
+
+def cache_root(environ=None, platform=sys.platform, home=None):
+    # type: (...) -> Path
+    """Return the folder for everything that can be made again.
+
+    ``COURSE_CACHE`` overrides it; otherwise it lies where each platform expects caches. A user
+    without a home folder (a container) gets one below the repository.
+    """
+    environ = os.environ if environ is None else environ
+    if environ.get("COURSE_CACHE"):
+        return Path(environ["COURSE_CACHE"]).expanduser().absolute()
+    if platform == "win32" and environ.get("LOCALAPPDATA"):
+        return Path(environ["LOCALAPPDATA"]) / "pytorch-course" / "Cache"
+    if platform != "darwin" and environ.get("XDG_CACHE_HOME"):
+        return Path(environ["XDG_CACHE_HOME"]) / "pytorch-course"
+    try:
+        home = Path.home() if home is None else Path(home)
+    except RuntimeError:  # what pathlib raises where no home can be found
+        return repository() / "_build" / "cache"
+    if platform == "darwin":
+        return home / "Library" / "Caches" / "pytorch-course"
+    return home / ".cache" / "pytorch-course"
+
+
+def compile_cache(torch_version, capability, root=None):
+    # type: (str, str, Path | None) -> Path
+    """Return the folder in which TorchInductor keeps what it compiled.
+
+    Inductor's own key leaves out the instruction set of the CPU: a cache filled at AVX512 and
+    read at AVX2 gives wrong numbers without a word. So the folder's name holds it.
+
+    Args:
+        torch_version: ``torch.__version__``, the build tag included.
+        capability: ``torch.backends.cpu.get_cpu_capability()``, such as ``"AVX512"``.
+        root: where caches lie; ``cache_root()`` when left out.
+
+    >>> compile_cache("2.14.1+cpu", "AVX2", Path("caches")).name
+    'torch-2.14.1+cpu-AVX2'
+    """
+    root = cache_root() if root is None else root
+    return root / "inductor" / f"torch-{torch_version}-{capability}".replace(" ", "_")
