@@ -1,0 +1,56 @@
+"""places names the same folders for course.py, the doctor and the notebooks, on every platform."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from course_utils import places
+
+HOME = Path("/home/ada")
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "folder"),
+    [
+        ("linux", {}, HOME / ".cache/pytorch-course"),
+        ("linux", {"XDG_CACHE_HOME": "/scratch"}, Path("/scratch/pytorch-course")),
+        ("darwin", {"XDG_CACHE_HOME": "/scratch"}, HOME / "Library/Caches/pytorch-course"),
+        ("win32", {"LOCALAPPDATA": "C:/Local"}, Path("C:/Local/pytorch-course/Cache")),
+        ("win32", {}, HOME / ".cache/pytorch-course"),
+        ("linux", {"COURSE_CACHE": "/mine", "XDG_CACHE_HOME": "/scratch"}, Path("/mine")),
+        ("linux", {"COURSE_CACHE": ""}, HOME / ".cache/pytorch-course"),
+    ],
+)
+def test_caches_lie_where_the_platform_expects_them(platform, environ, folder):
+    assert places.cache_root(environ, platform, HOME) == folder
+
+
+def test_a_user_without_a_home_gets_a_cache_below_the_repository(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(places.Path, "home", no_home)
+
+    assert places.cache_root({}, "linux").is_relative_to(places.repository())
+
+
+def test_cpus_with_other_instructions_never_share_compiled_kernels():
+    folders = {
+        places.compile_cache(version, capability, Path("caches"))
+        for version in ("2.14.1+cpu", "2.14.1+cu130", "2.15.0")
+        for capability in ("DEFAULT", "AVX2", "AVX512")
+    }
+
+    assert len(folders) == 9
+
+
+def test_the_repository_holds_this_package_and_the_students_folder():
+    assert (places.repository() / "course_utils" / "places.py").is_file()
+    assert places.my_work().parent == places.repository()
+
+
+def test_an_old_python_can_read_it():
+    source = Path(places.__file__).read_text(encoding="utf-8")
+
+    ast.parse(source, feature_version=(3, 7))
