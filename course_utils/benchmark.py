@@ -62,6 +62,7 @@ class Ratio:
     high: float
 
     def __str__(self) -> str:
+        """Return the ratio and its interval, such as ``2.03 (1.98 to 2.07)``."""
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
@@ -87,6 +88,11 @@ class Comparison:
         """
         return _bootstrap(self.timings[self.baseline].samples, self.timings[name].samples)
 
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """The speed-up of every candidate but the baseline."""
+        return {name: self.ratio(name) for name in self.timings if name != self.baseline}
+
     def verdict(self, name: str) -> str:
         """Return "faster", "slower" or, when the interval holds 1, "too noisy to say"."""
         ratio = self.ratio(name)
@@ -109,6 +115,7 @@ class Comparison:
         return self.timings[name].first_call / saved
 
     def __str__(self) -> str:
+        """Return the table, and for each winner the calls after which it has paid."""
         unit = _unit(min(timing.median for timing in self.timings.values()))
         rows = [["", "first call", "per call", "spread", "speed-up (95 % interval)", "verdict"]]
         for name, timing in self.timings.items():
