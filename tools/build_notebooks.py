@@ -52,7 +52,7 @@ def make(target: Target, slack: float = 1.0) -> float:
         notebook = read(target)
         seconds = execute(notebook, target)
         if seconds <= allowed * slack:
-            store(normalise(notebook), target.notebook)
+            store(normalise(notebook, target.root), target.notebook)
             return seconds
     raise Refused(
         f"{target}: took {seconds:.0f} s twice, and its header allows {allowed} s; make it cheaper "
@@ -119,31 +119,31 @@ def _failed(notebook: NotebookNode, target: Target, index: int, error: str) -> R
     return Refused(f"{where}:{line}: a cell of {target} failed with {first}\n{source}")
 
 
-def normalise(notebook: NotebookNode) -> NotebookNode:
+def normalise(notebook: NotebookNode, root: Path = ROOT) -> NotebookNode:
     """Return the notebook without anything that a second run would change for no reason."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "text" in output:
-                output.text = _neutral(output.text)
+                output.text = _neutral(output.text, root)
             for mime in {"text/plain", "text/html"} & set(output.get("data", {})):
-                output.data[mime] = _neutral(output.data[mime])
-            if "metadata" in output:
-                output.metadata.pop("needs_background", None)
-    notebook.metadata = nbformat.from_dict(
-        {
-            key: notebook.metadata[key]
-            for key in [*METADATA, "course", "widgets"]
-            if key in notebook.metadata
-        }
-    )
-    notebook.metadata.language_info = nbformat.from_dict(METADATA["language_info"])
+                output.data[mime] = _neutral(output.data[mime], root)
+            output.get("metadata", {}).pop("needs_background", None)
+    kept = {
+        key: notebook.metadata[key] for key in ("course", "widgets") if key in notebook.metadata
+    }
+    notebook.metadata = nbformat.from_dict({**METADATA, **kept})
     return _stable_widgets(notebook)
 
 
-def _neutral(text: str) -> str:
+def _neutral(text: str, root: Path) -> str:
+    """Take out the folders of the one who built it; they tell a reader nothing."""
     text = KERNEL_FILE.sub("/tmp/ipykernel_0/0.py", text)
-    # the folder of the one who built it tells a reader nothing
-    return text.replace(sys.prefix, ".venv") if sys.prefix != sys.base_prefix else text
+    folders = {environment(root)["COURSE_CACHE"]: "~/.cache/pytorch-course", str(root): "course"}
+    if sys.prefix != sys.base_prefix:
+        folders = {sys.prefix: ".venv", **folders}
+    for folder, word in folders.items():
+        text = re.sub(re.escape(folder) + r"(?![\w-])", word, text)
+    return text
 
 
 def _stable_widgets(notebook: NotebookNode) -> NotebookNode:

@@ -90,7 +90,7 @@ def _means(name: str, target: Target) -> bool:
     kinds = {"exercises": {"exercises", "solutions"}, "solutions": {"solutions"}}
     kinds |= {"lessons": {"lessons"}, "notebooks": {"lessons"}, "": set(MOST_SECONDS)}
     kind = folder.rpartition("/")[2]
-    return target.kind in kinds.get(kind, ()) and (stem + "_" in target.name + "_")
+    return target.kind in kinds.get(kind, ()) and f"{target.name}_".startswith(f"{stem}_")
 
 
 # ---- from text to notebook ---------------------------------------------------------------------
@@ -256,7 +256,7 @@ def modules(root: Path, cells: list[NotebookNode], chapter: int) -> list[Path]:
     waiting = [name for tree in trees for name in _imports(tree, "")]
     # a check is looked up by its number, and a quiz asks the questions of other chapters too
     strings = (n.value for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant))
-    asked = [re.fullmatch(r"(\d+)\.q\d+", s) for s in strings if isinstance(s, str)]
+    asked = [re.fullmatch(r"(\d+)\.[a-z]\d+", s) for s in strings if isinstance(s, str)]
     own = {f"course_utils.checks.ch{n:02}" for n in [chapter, *(int(m[1]) for m in asked if m)]}
     found: dict[str, Path] = {}
     while waiting:
