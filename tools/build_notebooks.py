@@ -79,6 +79,9 @@ def execute(notebook: NotebookNode, target: Target) -> float:
         nonlocal last
         last = cell_index
 
+    env = environment(target.root)
+    # the course_utils beside the text, wherever an installed one lies
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(target.root), env.get("PYTHONPATH")]))
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         client = NotebookClient(
@@ -94,7 +97,7 @@ def execute(notebook: NotebookNode, target: Target) -> float:
             resources={"metadata": {"path": folder}},
         )
         try:
-            client.execute(env=environment(target.root))
+            client.execute(env=env)
         except CellExecutionError as error:
             raise _failed(notebook, target, last, f"{error.ename}: {error.evalue}") from error
         except (CellTimeoutError, DeadKernelError) as error:
@@ -107,7 +110,6 @@ def environment(root: Path) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     env |= {"COURSE_DEVICE": "cpu", "COURSE_STRICT": "1"}
     env.setdefault("COURSE_CACHE", str(root / "_build" / "cache"))
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), env.get("PYTHONPATH")]))
     return env
 
 

@@ -34,6 +34,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+# not a wrapped line of Python, which may begin with "!= x" or "% x"
+MAGIC = re.compile(r"^([ \t]*)(?:![^=]|%%?\w).*$", re.M)
 BLOCK = re.compile(
     r"^[ \t]*### BEGIN SOLUTION[^\n]*\n(.*?)^([ \t]*)### END SOLUTION[^\n]*$", re.M | re.S
 )
@@ -194,8 +196,8 @@ def _check_code(source: str, kind: str, where: str) -> None:
 
 
 def parse(source: str) -> ast.Module:
-    """Return a cell's syntax tree; a magic line counts as ``pass``."""
-    return ast.parse(re.sub(r"^[ \t]*%.*$", "pass", source, flags=re.M))
+    """Return a cell's syntax tree; a magic or shell line counts as ``pass``."""
+    return ast.parse(MAGIC.sub(r"\1pass", source))
 
 
 def _variant(source: str, kind: str) -> str:
