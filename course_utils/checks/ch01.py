@@ -2,19 +2,24 @@
 
 Kind:    plumbing; the chapter's own text is lessons/01_introduction.md
 Public:  EXERCISES, QUESTIONS
-Imports: torch, checks.exercise
+Imports: torch, checks.exercise, checks.grading
 """
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections.abc import Callable
 
 import torch
 
 from course_utils.checks.exercise import Exercise, Mistake, Option, Question, Wrong
+from course_utils.checks.grading import answered
 
 __all__ = ["EXERCISES", "QUESTIONS"]
+
+
+_NUMBERS = itertools.count()
 
 
 def _to_fahrenheit(celsius):
@@ -39,7 +44,7 @@ def _double(x):
 def _judge_count_captures(answer: object) -> None:
     """Try the counter on sizes that repeat and on one that does not."""
     if not callable(answer):
-        raise Wrong("count_captures must be a function.")
+        raise Wrong("count_captures must be a function")
     trials = [
         ((3,), 1, "one call captures one graph"),
         ((3, 3), 1, "the second call has a tensor of the same size and reuses the graph"),
@@ -47,7 +52,7 @@ def _judge_count_captures(answer: object) -> None:
     ]
     for sizes, expected, why in trials:
         try:
-            got = answer(_fresh(_double), *(torch.ones(size) for size in sizes))
+            got = answered(answer(_fresh(_double), *(torch.ones(size) for size in sizes)))
         except RuntimeError as error:
             if "did not return callable" not in str(error):
                 raise
@@ -69,8 +74,9 @@ def _explain_count(sizes: tuple[int, ...], got: object, expected: int, why: str)
 
 
 def _fresh(function: Callable) -> Callable:
-    # Dynamo keeps its graphs with the code object: a copy starts without any
-    return types.FunctionType(function.__code__.replace(), function.__globals__)
+    # Dynamo keeps graphs with a code object, and by the code's name what sizes it has met
+    name = f"{function.__name__}_{next(_NUMBERS)}"
+    return types.FunctionType(function.__code__.replace(co_name=name), function.__globals__)
 
 
 EXERCISES = [
@@ -147,7 +153,7 @@ EXERCISES = [
     Exercise(
         id="1.3",
         reference=_verdict,
-        cases=[(1.8, 2.3), (0.4, 0.7), (0.9, 1.4), (1.05, 1.1), (0.2, 5.0), (0.9, 0.95)],
+        cases=[(1.8, 2.3), (0.4, 0.7), (0.9, 1.4), (0.5, 1.2), (0.2, 5.0), (0.9, 0.95)],
         mistakes=[
             Mistake(
                 "looked at the lower end alone",
@@ -323,7 +329,7 @@ EXERCISES = [
 
 QUESTIONS = [
     Question(
-        id="1.w1",
+        id="1.q6",
         text="What does `print` show? `a = [1, 2]; b = a; b.append(3); print(a)`",
         options=[
             Option("[1, 2, 3]", right=True, because="a and b are two names for one list."),
@@ -332,7 +338,7 @@ QUESTIONS = [
         ],
     ),
     Question(
-        id="1.w2",
+        id="1.q7",
         text="`def add(x): return lambda y: x + y`. What is `add(2)(3)`?",
         options=[
             Option(
@@ -343,7 +349,7 @@ QUESTIONS = [
         ],
     ),
     Question(
-        id="1.w3",
+        id="1.q8",
         text="For the same work one program takes 6 s, another 2 s. How much faster is that?",
         options=[
             Option("3 times as fast", right=True, because="6 divided by 2 is 3."),
