@@ -394,9 +394,8 @@ def _outputs(
 def _text(output: NotebookNode) -> str:
     """Return what an output says in text; pictures and widgets say nothing."""
     data = output.get("data", {})
-    return "\n".join(
-        [output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")]
-    )
+    said = [output.get("text"), data.get("text/plain"), data.get("text/html")]
+    return "\n".join(text for text in said if text)
 
 
 def _points(section: re.Match | None) -> int:
