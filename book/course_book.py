@@ -1,0 +1,143 @@
+"""What the course adds to Sphinx; the book's only extension of its own.
+
+It writes the table of chapters from the notebooks, puts a bar with minutes, exercises and slides
+above each chapter, gives every plot its text, and lays the decks and the browser assets beside
+the pages, so that ``_build/book`` is one folder that works wherever it is put.
+
+Kind:    plumbing
+Public:  chapter_table, setup
+Imports: Sphinx; build_slides and chapters from tools/
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from html import escape
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY / "tools"))  # Jupyter Book 1 reads no conf.py that could do it
+
+import build_slides  # noqa: E402
+import nbformat  # noqa: E402
+from chapters import Chapter, describe_images, read_chapters  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+from sphinx.errors import ConfigError  # noqa: E402
+
+__all__ = ["chapter_table", "setup"]
+
+TABLE_MARK = "<!-- table of chapters -->"
+ADDRESS_MARK = "ADDRESS_OF_THIS_REPOSITORY"
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Connect the pieces; Sphinx calls this."""
+    app.add_config_value("course_repository", "", "env", types=frozenset({str}))
+    app.connect("builder-inited", _require_assets)
+    app.connect("source-read", _complete_source)
+    app.connect("html-page-context", _add_bar)
+    app.connect("build-finished", _complete_folder)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}
+
+
+def chapter_table(chapters: list[Chapter], prefix: str = "") -> str:
+    """Return the table of chapters as Markdown.
+
+    Args:
+        chapters: what ``read_chapters`` found.
+        prefix: the way from the page to the folder above ``notebooks``.
+    """
+    lines = [
+        "{.chapters}",
+        "| | Chapter | After it you can | Minutes | Exercises | Slides |",
+        "|--:|:--|:--|--:|--:|:--|",
+    ]
+    for chapter in chapters:
+        goals = "; ".join(chapter.goals).replace("|", r"\|")
+        cells = [
+            str(chapter.number),
+            f"[{chapter.title}]({prefix}notebooks/{chapter.name}.ipynb)",
+            goals,
+            str(chapter.minutes),
+            str(chapter.exercises),
+            # raw, since Sphinx knows of no deck
+            f'<a href="{prefix}slides/{chapter.name}.html">slides</a>',
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _require_assets(app: Sphinx) -> None:
+    if app.builder.format == "html" and not _vendor(app).is_dir():
+        raise ConfigError(f"{_vendor(app)} is missing: npm ci && python tools/vendor_assets.py")
+
+
+def _complete_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == app.config.root_doc:
+        chapters = read_chapters(_notebooks(app))
+        for path in _notebooks(app).rglob("*.ipynb"):
+            app.env.note_dependency(str(path), docname=docname)
+        source[0] = source[0].replace(TABLE_MARK, chapter_table(chapters, "../"))
+        if app.config.course_repository:
+            source[0] = source[0].replace(ADDRESS_MARK, app.config.course_repository)
+    elif docname.startswith("notebooks/"):
+        source[0] = _prepared(source[0], solution="/solutions/" in docname)
+
+
+def _prepared(text: str, *, solution: bool) -> str:
+    notebook = nbformat.reads(text, as_version=4)
+    if solution:  # a page that an exercise links to, but no stop on the way through the book
+        notebook.metadata |= {"orphan": True, "nosearch": True}
+    for position, options in describe_images(notebook).items():
+        notebook.cells[position].metadata["mystnb"] = {"image": options}
+    return nbformat.writes(notebook)
+
+
+def _add_bar(app: Sphinx, pagename: str, template: str, context: dict, doctree: object) -> None:
+    folder, _, name = pagename.rpartition("/")
+    found = [c for c in read_chapters(_notebooks(app)) if c.name == name]
+    if folder != "notebooks" or not found:
+        return
+    context["body"] = context["body"].replace("</h1>", "</h1>\n" + _bar(found[0]), 1)
+
+
+def _bar(chapter: Chapter) -> str:
+    exercises = f'<a href="exercises/{escape(chapter.name)}.html">{chapter.exercises} exercises</a>'
+    parts = [
+        f"<span>{chapter.minutes} minutes</span>",
+        f"<span>runs in {chapter.run_seconds} s</span>" if chapter.run_seconds else "",
+        exercises if chapter.exercises else "",
+        f'<a href="../slides/{escape(chapter.name)}.html">slides</a>',
+    ]
+    return f'<p class="chapter-bar">{"".join(part for part in parts if part)}</p>'
+
+
+def _complete_folder(app: Sphinx, problem: Exception | None) -> None:
+    if problem or app.builder.format != "html":
+        return
+    folder = Path(app.outdir)
+    build_slides.build(folder / "slides", notebooks=_notebooks(app))
+    _link_tree(_vendor(app), folder / "vendor")
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """Give ``target`` all files of ``source``, as further names of the same files if possible."""
+    shutil.rmtree(target, ignore_errors=True)
+
+    def link(one: str, other: str) -> None:
+        try:
+            os.link(one, other)
+        except OSError:  # another disk, or one that knows no second names
+            shutil.copyfile(one, other)
+
+    shutil.copytree(source, target, copy_function=link)
+
+
+def _notebooks(app: Sphinx) -> Path:
+    return Path(app.srcdir) / "notebooks"
+
+
+def _vendor(app: Sphinx) -> Path:
+    return Path(app.srcdir) / "_build" / "vendor"
