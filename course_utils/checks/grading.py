@@ -18,6 +18,7 @@ import inspect
 import io
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -154,7 +155,7 @@ def _grade_function(exercise: Exercise, answer: object) -> None:
     cases = list(exercise.inputs)
     _refuse_other_parameters(exercise, answer, cases[0])
 
-    right = [_call(exercise.reference, case, seed) for seed, case in enumerate(cases)]
+    right = [_call_quietly(exercise.reference, case, seed) for seed, case in enumerate(cases)]
     tried = [_call(answer, case, seed) for seed, case in enumerate(cases)]
     if all(_unanswered(before, after) for before, after in zip(cases, tried, strict=True)):
         if any(after.error is None and after.result is None for after in tried):
@@ -200,6 +201,13 @@ def _call(function: Callable, case: tuple, seed: int) -> Outcome:
         except Exception as raised:
             error = raised
     return Outcome(result, error, arguments, printed.getvalue())
+
+
+def _call_quietly(function: Callable, case: tuple, seed: int) -> Outcome:
+    """Call a reference or a mistake; the learner did not write it and needs no warning of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _call(function, case, seed)
 
 
 def _fresh(case: tuple) -> tuple:
@@ -305,7 +313,7 @@ def _explains(
     failing = {id(failure.case): failure.outcome for failure in failures}
     for seed, case in enumerate(cases):
         if id(case) in failing:
-            if not _same(_call(mistake.like, case, seed), failing[id(case)], rules):
+            if not _same(_call_quietly(mistake.like, case, seed), failing[id(case)], rules):
                 return False
     return True
 
