@@ -651,7 +651,7 @@ EXERCISES = [
             Mistake(
                 "transposed each block",
                 like=lambda x, size: _diagonal_blocks(x, size).mT,
-                because="a step down within a block is a row of x, so its stride comes before the 1",
+                because="a step down within a block is a row of x; its stride comes before the 1",
             ),
         ],
         hints=[
