@@ -1,0 +1,150 @@
+"""Spell each fix as one command or one action for the machine at hand.
+
+Kind:    plumbing
+Public:  compiler, headers, install, make_kernel, openmp, pair, python_command, restart, unset
+Imports: facts' records (as arguments), tables, versions
+"""
+
+from __future__ import annotations
+
+from course_utils.doctor import tables
+from course_utils.doctor.versions import local, short
+
+__all__ = [
+    "compiler",
+    "headers",
+    "install",
+    "make_kernel",
+    "openmp",
+    "pair",
+    "python_command",
+    "restart",
+    "unset",
+]
+
+# the first family that the system names among its own id and those it is like
+PACKAGE_MANAGERS = (
+    (
+        {"debian", "ubuntu"},
+        "apt-get install -y {}",
+        {"g++": "g++", "headers": "python{version}-dev"},
+    ),
+    (
+        {"fedora", "rhel", "centos", "amzn"},
+        "dnf install -y {}",
+        {"g++": "gcc-c++", "headers": "python{version}-devel"},
+    ),
+    (
+        {"suse", "opensuse"},
+        "zypper install -y {}",
+        {"g++": "gcc-c++", "headers": "python{nodot}-devel"},
+    ),
+    ({"arch"}, "pacman -S --noconfirm {}", {"g++": "gcc", "headers": "python"}),
+    ({"alpine"}, "apk add {}", {"g++": "g++", "headers": "python3-dev"}),
+)
+
+
+def python_command(facts) -> str:
+    """Return this Python as it is typed in a shell.
+
+    In double quotes where a shell would split it, which both POSIX shells and Windows understand.
+    """
+    program = facts.python.executable if facts.python else "python"
+    return f'"{program}"' if " " in program else program
+
+
+def restart(facts) -> str:
+    """Tell how the running notebook takes notice."""
+    return "Then restart the kernel (Kernel > Restart Kernel)."
+
+
+def install(facts, *packages: str) -> str:
+    """Install packages in the ranges that the course asks for."""
+    ranges = facts.course.ranges if facts.course else {}
+    wanted = " ".join('"{}{}"'.format(name, ranges.get(name, "")) for name in packages)
+    return f"{python_command(facts)} -m pip install --upgrade {wanted}"
+
+
+def pair(facts, torch: str = "", backend: str = "") -> str:
+    """Install torch and the torchvision that belongs to it, both at once.
+
+    Args:
+        facts: the machine.
+        torch: the version of torch to keep; the course's range when left out.
+        backend: the build, such as "cpu" or "cu130"; that of ``torch`` when left out.
+    """
+    vision = tables.TORCHVISION_OF.get(short(torch))
+    wanted = f'"torch=={short(torch)}.*" "torchvision=={vision}.*"'
+    if not vision:
+        ranges = facts.course.ranges if facts.course else {}
+        names = ("torch", "torchvision")
+        wanted = " ".join('"{}{}"'.format(name, ranges.get(name, "")) for name in names)
+    backend = backend or local(torch)
+    if not backend:
+        return f"{python_command(facts)} -m pip install --upgrade {wanted}"
+    # uv knows where each build of torch lies; pip would take the default build of the platform
+    return "{0} -m uv pip install --python {0} --reinstall --torch-backend={1} {2}".format(
+        python_command(facts), backend, wanted
+    )
+
+
+def compiler(facts) -> str:
+    """Install the C++ compiler that Inductor calls on this platform."""
+    platform = facts.machine.platform
+    if platform == "darwin":
+        return "xcode-select --install"
+    if platform == "win32":
+        return (
+            "Install 'Build Tools for Visual Studio' with 'Desktop development with C++' and the "
+            "English language pack, then start Jupyter from the 'x64 Native Tools Command Prompt'."
+        )
+    return _by_package_manager(facts, "g++") or (
+        "Install g++ with the package manager of your Linux distribution."
+    )
+
+
+def headers(facts) -> str:
+    """Install this Python's C headers."""
+    version = short(".".join(str(number) for number in facts.python.version))
+    if facts.python.conda:
+        return f"conda install --force-reinstall python={version}"
+    if facts.machine.platform == "linux" and facts.python.base_prefix == "/usr":
+        command = _by_package_manager(facts, "headers", version)
+        if command:
+            return command
+    return (
+        f"Make the environment from a Python that brings its headers: uv venv --python {version}, conda "
+        "or the installer from python.org."
+    )
+
+
+def openmp(facts) -> str:
+    """Install OpenMP for the compiler."""
+    if facts.machine.platform == "darwin":
+        conda = facts.python and facts.python.conda
+        return "conda install -c conda-forge llvm-openmp" if conda else "brew install libomp"
+    if facts.machine.platform == "win32":
+        return compiler(facts)
+    if facts.compiler and "clang" in facts.compiler.compiler:
+        return "unset CXX, so that g++ is taken, which brings OpenMP"
+    return _by_package_manager(facts, "g++") or "Install the OpenMP package of your g++ (libgomp)."
+
+
+def unset(facts, name: str) -> str:
+    """Remove an environment variable where the kernel gets it from."""
+    command = "set {}=" if facts.machine and facts.machine.platform == "win32" else "unset {}"
+    return command.format(name) + " (in the shell that starts Jupyter, then start Jupyter again)"
+
+
+def make_kernel(python: str) -> str:
+    """Offer a Python to Jupyter as a kernel of its own."""
+    return f'"{python}" -m ipykernel install --user --name course'
+
+
+def _by_package_manager(facts, what, version=""):
+    for families, command, names in PACKAGE_MANAGERS:
+        if families & set(facts.machine.distributions):
+            sudo = "" if facts.machine.administrator else "sudo "
+            package = names[what].format(version=version, nodot=version.replace(".", ""))
+            return sudo + command.format(package)
+    return ""

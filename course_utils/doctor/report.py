@@ -1,0 +1,134 @@
+"""Show what the doctor found, as text for a terminal, JSON for a program, HTML for a notebook.
+
+Kind:    plumbing; chapter 2 shows all three
+Public:  SCHEMA, html, json_text, text
+Imports: rules' records (as arguments) and the standard library
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+__all__ = ["SCHEMA", "html", "json_text", "text"]
+
+# changes when a key changes its meaning or goes away; new keys do not change it
+SCHEMA = 1
+
+GROUPS = ("Machine", "Python", "Packages", "Compiling", "Notebooks", "Settings")
+MARKS = {"ok": "✓", "note": "·", "warning": "!", "problem": "✗", "unknown": "?"}
+PLAIN_MARKS = {"ok": "ok", "note": "note", "warning": "WARN", "problem": "STOP", "unknown": "?"}
+COLOURS = {"ok": "32", "note": "36", "warning": "33", "problem": "31", "unknown": "35"}
+WORDS = {"unknown": "cannot tell"}
+INDENT = "       "
+WIDTH = 96
+
+
+def text(findings, verdict, colour: bool = False, ascii_only: bool = False) -> str:
+    """Return the report for a terminal: one line per finding, advice under it, the verdict last.
+
+    Args:
+        findings: what ``rules.judge`` returned.
+        verdict: what ``rules.verdict`` returned.
+        colour: colour the marks.
+        ascii_only: use no character that an old terminal cannot show.
+    """
+    lines = []
+    for group, members in _grouped(findings):
+        lines += ["", group]
+        for finding in members:
+            lines += _finding_lines(finding, colour, ascii_only)
+    lines += ["", verdict.sentence]
+    if verdict.first:
+        lines += ["First: " + verdict.first]
+    whole = "\n".join(lines).strip("\n") + "\n"
+    return whole.encode("ascii", "replace").decode("ascii") if ascii_only else whole
+
+
+def _grouped(findings):
+    groups = [(group, [f for f in findings if f.group == group]) for group in GROUPS]
+    return [(group, members) for group, members in groups if members]
+
+
+def _finding_lines(finding, colour, ascii_only):
+    mark = (PLAIN_MARKS if ascii_only else MARKS)[finding.status]
+    mark = mark.ljust(4) if ascii_only else mark.ljust(2)
+    if colour:
+        mark = f"\033[{COLOURS[finding.status]}m{mark}\033[0m"
+    found = finding.found
+    if finding.status == "unknown":
+        found += " (cannot tell)"
+    tag = "" if finding.status == "ok" else f"  [{finding.id}]"
+    lines = _wrapped(f"  {mark} ", found + tag, len(INDENT))
+    if finding.why:
+        lines += _wrapped(INDENT, finding.why)
+    if finding.fix:
+        # a command is never broken, so that it can be copied
+        lines.append(INDENT + ("-> " if ascii_only else "→ ") + finding.fix)
+    return lines
+
+
+def _wrapped(first, words, indent=None):
+    import textwrap
+
+    rest = " " * len(INDENT)
+    filled = textwrap.wrap(
+        words, WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
+    )
+    filled = filled or [""]
+    return [first + filled[0]] + [rest + line for line in filled[1:]]
+
+
+def json_text(facts, findings, verdict) -> str:
+    """Return everything as JSON: verdict, findings and the facts behind them."""
+    whole = {
+        "schema": SCHEMA,
+        "verdict": dataclasses.asdict(verdict),
+        "findings": [dataclasses.asdict(finding) for finding in findings],
+        "facts": dataclasses.asdict(facts),
+    }
+    return json.dumps(whole, indent=2, default=str)
+
+
+def html(findings, verdict) -> str:
+    """Return the report for a notebook: one table, no script, readable in dark and light."""
+    rows = []
+    for group, members in _grouped(findings):
+        rows.append(
+            f'<tr><th colspan="2" style="text-align:left;padding-top:0.6em">{_escaped(group)}</th></tr>'
+        )
+        rows += [_row(finding) for finding in members]
+    first = f"<br>First: <code>{_escaped(verdict.first)}</code>" if verdict.first else ""
+    return (
+        '<div class="course-doctor"><p><strong>{}</strong>{}</p>'
+        '<table style="border-collapse:collapse">{}</table></div>'
+    ).format(_escaped(verdict.sentence), first, "".join(rows))
+
+
+# dark enough on white and light enough on black; the word beside it says the same
+HTML_COLOURS = {
+    "ok": "#2e8b57",
+    "note": "#5b7fa6",
+    "warning": "#b8720a",
+    "problem": "#d1433f",
+    "unknown": "#8a63b5",
+}
+
+
+def _row(finding):
+    status = WORDS.get(finding.status, finding.status)
+    said = _escaped(finding.found)
+    if finding.why:
+        said += f"<br><small>{_escaped(finding.why)}</small>"
+    if finding.fix:
+        said += f"<br><code>{_escaped(finding.fix)}</code>"
+    cell = "vertical-align:top;text-align:left;padding:0.1em 0.8em 0.1em 0"
+    return (
+        f'<tr><td style="{cell};color:{HTML_COLOURS[finding.status]};white-space:nowrap"><strong>{_escaped(status)}</strong></td>'
+        f'<td style="{cell}">{said}</td></tr>'
+    )
+
+
+def _escaped(words):
+    words = str(words).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return words.replace('"', "&quot;")
