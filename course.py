@@ -15,6 +15,7 @@ the commands are made of stands in the folder launcher.
 import argparse
 import json
 import os
+import signal
 import sys
 
 if sys.version_info < (3, 7):  # noqa: UP036 (old Pythons read this file first)
@@ -22,7 +23,7 @@ if sys.version_info < (3, 7):  # noqa: UP036 (old Pythons read this file first)
 
 from course_utils import places
 from launcher.environment import PYTHON, examine, install_development, prepare, versions
-from launcher.shell import ROOT, Stop, advice, call, say, serve
+from launcher.shell import ROOT, Stop, call, say, serve
 from launcher.steps import STEPS, changed_notebooks, command_line, quick_steps, run_step
 from launcher.student import deliver, first_notebook
 
@@ -32,6 +33,7 @@ def main(arguments=None):
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # a folder's name may not fit the console's letters
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as after Ctrl-C, children too
     try:
         options = read_arguments(sys.argv[1:] if arguments is None else arguments)
         return options.command(options)
@@ -42,7 +44,12 @@ def main(arguments=None):
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         return 130
     except OSError as error:  # a full disk, a folder that may not be written
-        print(f"{error.strerror or error}: {error.filename or ROOT}; {advice()}", file=sys.stderr)
+        where_it_failed = error.filename or ROOT
+        print(
+            f"{error.strerror or error}: {where_it_failed}. Make room or make it writable, and run "
+            "the same command again.",
+            file=sys.stderr,
+        )
         return 1
 
 

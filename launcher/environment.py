@@ -11,6 +11,7 @@ from pathlib import Path
 
 from course_utils.doctor import builds
 from launcher.machine import python_range, refusal, refuse_disk, this_machine
+from launcher.progress import watch
 from launcher.shell import (
     ENVIRONMENT,
     ROOT,
@@ -22,6 +23,7 @@ from launcher.shell import (
     read_text,
     remove,
     say,
+    stop_if,
     write_new,
 )
 
@@ -100,36 +102,33 @@ def check(choice):
     except builds.NoBuild as no_build:
         raise Stop(str(no_build)) from None
     supported = python_range((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    sentence = refusal(this_machine(), supported, build.gigabytes)
-    if sentence:
-        raise Stop(sentence)
+    stop_if(refusal(this_machine(), supported, build.gigabytes))
     return build
 
 
 def make_environment(wanted):
     # type: (dict) -> None
-    """Make .venv; make ours again where it is half made or holds something else.
+    """Make .venv, also where ours is half made or was made for something else.
 
     A folder that this program did not make is used if it works, and never deleted.
     """
     state = read_state()
-    if ENVIRONMENT.exists() and not state and any(ENVIRONMENT.iterdir()):
-        if not pip_answers():
+    empty = not (ENVIRONMENT.exists() and any(ENVIRONMENT.iterdir()))
+    works = not empty and pip_answers()
+    if not state.get("ours", empty):
+        if not works:
             raise Stop(f"{ENVIRONMENT} was not made by course.py and does not work; move it away.")
-        update_state(ours=False, **wanted)
-        return
-    same = all(state.get(key) == value for key, value in wanted.items())
-    if state and (not state["ours"] or (same and pip_answers())):
-        forget_half_installed()
-        return
+        return update_state(ours=False, **wanted)
+    if works and all(state.get(key) == value for key, value in wanted.items()):
+        return forget_half_installed()
     if importlib.util.find_spec("ensurepip") is None:
         raise Stop(
             "This Python cannot make environments; on Debian and Ubuntu `sudo apt install "
             "python3-venv` adds what is missing."
         )
     say(f"Making {ENVIRONMENT}")
-    ENVIRONMENT.mkdir(exist_ok=True)
-    write_state(dict(wanted, ours=True))  # first of all, so that a rerun knows the folder
+    # first of all, so that a rerun knows whose folder it is
+    write_state(dict(wanted, ours=True))
     for path in ENVIRONMENT.iterdir():
         if path != STATE:
             remove(path)
@@ -140,37 +139,42 @@ def make_environment(wanted):
 def install(python, choice, build, requirements):
     # type: (str, dict, builds.Build, Path) -> None
     """Install torch in the build that was chosen, then everything else, then course_utils."""
-    say(f"torch: {'from ' + choice['index'] if choice['index'] else build.why}")
-    pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    say(f"torch: {'taken from ' + choice['index'] if choice['index'] else build.why}")
     if choice["index"] or build.backend:
-        if call([*pip, pin("uv")]) != 0:
-            raise Stop(f"pip could not install uv; {advice()}", code=1)
+        pip_install(python, [pin("uv")], "uv, which finds builds of torch")
         install_torch(python, choice, build)
-    if call([*pip, "-r", str(requirements)]) != 0:
-        raise Stop(f"pip could not install the packages; {advice()}", code=1)
-    if call([*pip, "--no-deps", "--no-build-isolation", "--quiet", "-e", str(ROOT)]) != 0:
-        raise Stop(f"pip could not install course_utils; {advice()}", code=1)
+    pip_install(python, ["-r", str(requirements)], f"what {requirements.name} lists")
+    pip_install(python, ["--no-deps", "--no-build-isolation", "-e", str(ROOT)], "course_utils")
+
+
+def pip_install(python, arguments, what):
+    # type: (str, list[str], str) -> None
+    """Let pip install something and show how far it is; stop with a sentence where it fails."""
+    say(f"Installing {what}")
+    command = [python, "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+    if watch(command, ROOT / "_build" / "pip.log") != 0:
+        raise Stop(f"pip could not install {what}; {advice()}", code=1)
 
 
 def install_torch(python, choice, build):
     # type: (str, dict, builds.Build) -> None
     """Install torch and torchvision alone, from where uv finds the build that was chosen."""
     command = torch_command(python, choice, build)
-    # a first try without downloads says at once whether that place answers
+    # a try without downloads says within seconds whether that place answers
     quick = dict(os.environ, UV_HTTP_RETRIES="0")
     if answers([*command, "--dry-run"], quick) and call(command) == 0:
         return
     source = choice["index"] or "PyTorch's own index"
     if choice["index"] or choice["torch"] != "auto":
+        build_name = f"the {build.backend} build of " if build.backend else ""
         raise Stop(
-            f"{source} does not give {pin('torch')} ({build.backend or 'any build'}); connect this"
-            " machine, name another place with --torch-index, or leave out --torch.",
+            f"{source} does not give {build_name}{pin('torch')}: connect this machine, or name "
+            "another place with --torch-index, or take what pip has with --torch auto.",
             code=1,
         )
-    say(f"{source} does not answer, so torch comes in pip's build: larger, and as good on a CPU.")
-    sentence = refuse_disk(this_machine(), builds.CUDA_GIGABYTES)
-    if sentence and sys.platform == "linux":
-        raise Stop(sentence)
+    say(f"{source} does not answer, so torch comes in pip's build; it runs on a CPU as well.")
+    if sys.platform == "linux":  # there it is the one with CUDA
+        stop_if(refuse_disk(this_machine(), builds.CUDA_GIGABYTES))
 
 
 def torch_command(python, choice, build):
@@ -189,7 +193,8 @@ def torch_command(python, choice, build):
 def forget_half_installed():
     # type: () -> None
     """Remove the traces of packages at which pip was killed, so that pip installs them again."""
-    for folder in ENVIRONMENT.glob("[Ll]ib*/**/site-packages"):
+    folders = [*ENVIRONMENT.glob("lib/python*/site-packages"), ENVIRONMENT / "Lib/site-packages"]
+    for folder in filter(Path.is_dir, folders):
         for path in folder.iterdir():
             # pip writes INSTALLER after the last file, and moves what it replaces to names with ~
             half = path.suffix == ".dist-info" and not (path / "INSTALLER").exists()
@@ -225,14 +230,13 @@ def install_development(python):
         raise Stop("Tests and book need Python 3.11 or newer, since Sphinx does; the course 3.10.")
     requirements = ROOT / "requirements-dev.txt"
     wanted = digest(requirements.read_bytes() + LOCK.read_bytes())
-    if read_state().get("development") != wanted or python != str(PYTHON):
-        command = [python, "-m", "pip", "install", "--disable-pip-version-check"]
-        if call([*command, "-r", str(requirements), "-c", str(LOCK)]) != 0:
-            raise Stop(f"pip could not install the packages of the tests; {advice()}", code=1)
+    if python != str(PYTHON) or read_state().get("development") != wanted:
+        listed = ["-r", str(requirements), "-c", str(LOCK)]
+        pip_install(python, listed, f"what {requirements.name} lists")
         if python == str(PYTHON):
             update_state(development=wanted)
     npm = shutil.which("npm")  # npm.cmd on Windows, which needs its whole name
-    if npm and (ROOT / "package-lock.json").exists():
+    if npm:
         if call([npm, "ci", "--no-audit", "--no-fund"]) != 0:
             raise Stop(f"npm could not install what the book needs; {advice()}", code=1)
         if call([python, "tools/vendor_assets.py"]) != 0:

@@ -23,6 +23,13 @@ class Stop(Exception):
         self.code = code
 
 
+def stop_if(sentence):
+    # type: (str | None) -> None
+    """Stop with this sentence if there is one."""
+    if sentence:
+        raise Stop(sentence)
+
+
 def say(sentence):
     # type: (str) -> None
     """Print at once, so that our lines stand between those of the programs that we start."""

@@ -13,6 +13,7 @@ def deliver(source, target):
     No file in the target is ever written over. A record of what was delivered tells a chapter
     that changed here from one that the student edited there.
     """
+    target.mkdir(exist_ok=True)
     record_file = target / ".course.json"
     record = json.loads(read_text(record_file) or "{}")
     before, beside = dict(record), []

@@ -1,0 +1,75 @@
+"""Show on one line what pip is doing, in place of the five hundred lines that it would print.
+
+pip's whole output goes to a log file, and its last lines are shown if it fails.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path  # noqa: F401 (read by the type comments)
+
+from launcher.shell import ROOT, say
+
+PATIENCE = 0.5  # seconds between two looks at the log
+QUIET_PATIENCE = 15  # the same where the output is a file and each look would be a line
+
+
+def watch(command, log):
+    # type: (list[str], Path) -> int
+    """Run pip, show its progress, and return its exit code."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started, shown, line = time.monotonic(), 0.0, ""
+    with log.open("wb") as output:
+        pip = subprocess.Popen(command, cwd=str(ROOT), stdout=output, stderr=subprocess.STDOUT)
+    try:
+        while pip.poll() is None:
+            time.sleep(0.1)
+            now = time.monotonic()
+            if now - shown > (PATIENCE if sys.stdout.isatty() else QUIET_PATIENCE):
+                shown = now
+                line = f"{now - started:5.0f} s  {status(log.read_text('utf-8', 'replace'))}"
+                rewrite(line)
+    finally:
+        if pip.poll() is None:
+            pip.terminate()  # pip must not go on behind the back of a program that ended
+            pip.wait()
+        if line and sys.stdout.isatty():
+            rewrite("")
+    if pip.returncode != 0:
+        say("\n".join(log.read_text("utf-8", "replace").splitlines()[-12:]))
+    return pip.returncode
+
+
+def status(output):
+    # type: (str) -> str
+    """Say in a few words what pip's output tells.
+
+    >>> status("Collecting torch==2.14.1\\n  Downloading torch-2.14.1-cp311.whl (555.0 MB)\\n")
+    '1 package found, fetching torch (555.0 MB)'
+    """
+    installing = re.search(r"^Installing collected packages: (.*)", output, re.M)
+    if installing:
+        return f"installing {count(len(installing.group(1).split(',')))}"
+    found = set(
+        re.findall(r"^(?:Collecting|Requirement already satisfied:) ([\w-]+)", output, re.M)
+    )
+    fetched = re.findall(r"Downloading (?:\S*/)?([^-/\s]+)-\S+ (\(.*\))", output)
+    words = f"{count(len(found))} found"
+    return f"{words}, fetching {' '.join(fetched[-1])}" if fetched else words
+
+
+def count(number):
+    # type: (int) -> str
+    """Return ``1 package`` or ``7 packages``."""
+    return f"{number} package" if number == 1 else f"{number} packages"
+
+
+def rewrite(line):
+    # type: (str) -> None
+    """Print a line over the one before it, on a terminal; below it, in a file."""
+    if not sys.stdout.isatty():
+        return say(line)
+    width = os.get_terminal_size().columns - 1
+    print("\r" + line[:width].ljust(width) + ("" if line else "\r"), end="", flush=True)
