@@ -405,7 +405,6 @@ EXERCISES = [
     Exercise(
         id="4.3",
         judge=_judge_divide,
-        mistakes=_DIVIDE_MISTAKES,
         hints=[
             "Look at multiply: a value, and a list of two pairs (node, slope).",
             "A nudge of a arrives divided by b. For b, ask the central difference: "
@@ -532,7 +531,7 @@ EXERCISES = [
             Mistake(
                 "added the means of the pieces",
                 like=lambda *batch: sum(_piece_gradients(*batch)),
-                because="each mean was divided by the rows of its piece only; a piece with k of the "
+                because="each mean was divided by its own rows only; a piece with k of the "
                 "n rows counts k / n",
             ),
             Mistake(

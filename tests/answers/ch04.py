@@ -10,7 +10,10 @@ from tests.answers import Answers
 
 
 class Node:
+    """A number that remembers which numbers it was made from."""
+
     def __init__(self, value, inputs=()):
+        """Hold the value and the pairs (node, slope)."""
         self.value = value
         self.inputs = inputs
         self.grad = 0.0
