@@ -6,7 +6,8 @@ in a child process; a probe that fails leaves a line in ``Facts.failed`` and the
 rules read the finished record and touch nothing.
 
 Kind:    plumbing; chapter 2 reads what it finds
-Public:  Facts and the records in it, gather
+Public:  CacheFolder, Compiled, Copy, Course, Facts, Gpu, Gpus, Headers, Import, Jupyter,
+         Kernel, Machine, Python, Room, Toolkit, Trial, gather
 Imports: probes, system and the standard library
 """
 

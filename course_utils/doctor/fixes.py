@@ -113,8 +113,8 @@ def headers(facts) -> str:
         if command:
             return command
     return (
-        f"Make the environment from a Python that brings its headers: uv venv --python {version}, conda "
-        "or the installer from python.org."
+        "Make the environment from a Python that brings its headers "
+        f"(uv venv --python {version}, conda, or the installer from python.org)."
     )
 
 

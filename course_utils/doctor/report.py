@@ -94,9 +94,7 @@ def html(findings, verdict) -> str:
     """Return the report for a notebook: one table, no script, readable in dark and light."""
     rows = []
     for group, members in _grouped(findings):
-        rows.append(
-            f'<tr><th colspan="2" style="text-align:left;padding-top:0.6em">{_escaped(group)}</th></tr>'
-        )
+        rows.append(f'<tr><th colspan="2" style="{HEADING}">{_escaped(group)}</th></tr>')
         rows += [_row(finding) for finding in members]
     first = f"<br>First: <code>{_escaped(verdict.first)}</code>" if verdict.first else ""
     return (
@@ -105,6 +103,8 @@ def html(findings, verdict) -> str:
     ).format(_escaped(verdict.sentence), first, "".join(rows))
 
 
+HEADING = "text-align:left;padding-top:0.6em"
+CELL = "vertical-align:top;text-align:left;padding:0.1em 0.8em 0.1em 0"
 # dark enough on white and light enough on black; the word beside it says the same
 HTML_COLOURS = {
     "ok": "#2e8b57",
@@ -122,10 +122,10 @@ def _row(finding):
         said += f"<br><small>{_escaped(finding.why)}</small>"
     if finding.fix:
         said += f"<br><code>{_escaped(finding.fix)}</code>"
-    cell = "vertical-align:top;text-align:left;padding:0.1em 0.8em 0.1em 0"
+    colour = HTML_COLOURS[finding.status]
     return (
-        f'<tr><td style="{cell};color:{HTML_COLOURS[finding.status]};white-space:nowrap"><strong>{_escaped(status)}</strong></td>'
-        f'<td style="{cell}">{said}</td></tr>'
+        f'<tr><td style="{CELL};white-space:nowrap;color:{colour}"><strong>{status}</strong></td>'
+        f'<td style="{CELL}">{said}</td></tr>'
     )
 
 

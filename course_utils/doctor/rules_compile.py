@@ -1,7 +1,8 @@
 """Judge what torch.compile needs: compiler, headers, OpenMP, cache, room, no switch against it.
 
 Kind:    plumbing; chapters 7 to 9 compile
-Public:  the rules, named after what they ask
+Public:  cache_folder, compile_works, compiler, headers, openmp, other_switches, room,
+         switched_off
 Imports: finding, fixes, tables
 """
 
@@ -11,6 +12,17 @@ import re
 
 from course_utils.doctor import fixes, tables
 from course_utils.doctor.finding import note, ok, problem, unknown, warning
+
+__all__ = [
+    "cache_folder",
+    "compile_works",
+    "compiler",
+    "headers",
+    "openmp",
+    "other_switches",
+    "room",
+    "switched_off",
+]
 
 GIB = 2**30
 WITHOUT = "Chapters run without it by torch.compile(..., backend='{}'), with no speed-up."

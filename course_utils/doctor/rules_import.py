@@ -1,7 +1,7 @@
 """Judge how importing torch and torchvision went, by return code and last words.
 
 Kind:    plumbing
-Public:  torch_imports, torchvision_imports
+Public:  openmp_twice, torch_imports, torchvision_imports
 Imports: finding, fixes
 """
 

@@ -1,7 +1,9 @@
 """Judge the ground: platform, Python, which packages are there and where they come from.
 
 Kind:    plumbing
-Public:  the rules, named after what they ask
+Public:  conda_and_pip, leftovers, matching_pair, notebooks_python, numpy_pair, other_packages,
+         packages_outside, platform, python_version, running_kernel, shadowing_files,
+         stale_channel, torch_installed
 Imports: finding, fixes, shadows, tables, versions
 """
 
@@ -13,6 +15,22 @@ from course_utils.doctor import fixes, tables
 from course_utils.doctor.finding import note, ok, problem, unknown, warning
 from course_utils.doctor.shadows import hides
 from course_utils.doctor.versions import inside, release, short
+
+__all__ = [
+    "conda_and_pip",
+    "leftovers",
+    "matching_pair",
+    "notebooks_python",
+    "numpy_pair",
+    "other_packages",
+    "packages_outside",
+    "platform",
+    "python_version",
+    "running_kernel",
+    "shadowing_files",
+    "stale_channel",
+    "torch_installed",
+]
 
 
 def running_kernel(facts):
@@ -182,7 +200,8 @@ def packages_outside(facts):
         why = "PYTHONPATH comes before everything, in an environment too."
         return [warning("D37", found, why, fixes.unset(facts, "PYTHONPATH"))]
     why = "Packages of the user (pip install --user) come before those of conda or the system."
-    fix = f"Set PYTHONNOUSERSITE=1 before starting Jupyter, or: {fixes.python_command(facts)} -m pip uninstall torch"
+    remove = f"{fixes.python_command(facts)} -m pip uninstall torch"
+    fix = "Set PYTHONNOUSERSITE=1 before starting Jupyter, or: " + remove
     return [warning("D37", found, why, fix)]
 
 
@@ -317,7 +336,8 @@ def matching_pair(facts):
         return [unknown("D01", said + (" (importing both works)" if worked else ""))]
     fix = f"{fixes.pair(facts, torch)}  {fixes.restart(facts)}"
     if short(vision) != wanted:
-        why = f"torch {short(torch)} goes with torchvision {wanted}; another one's operators do not load."
+        why = f"torch {short(torch)} goes with torchvision {wanted}; "
+        why += "the operators of another one do not load."
         return [problem("D01", found, why, fix)]
     if _builds_differ(facts, torch, vision):
         why = "One was built for another kind of machine (CPU, CUDA version) than the other."

@@ -17,21 +17,24 @@ import sys
 __all__ = ["hides", "shadows"]
 
 COURSE_PACKAGES = set(
-    "torch torchvision numpy matplotlib triton sympy networkx PIL filelock fsspec jinja2 "
-    "typing_extensions IPython ipykernel ipywidgets anywidget traitlets jupyterlab course_utils".split()
+    (
+        "torch torchvision numpy matplotlib triton sympy networkx PIL filelock fsspec jinja2 "
+        "typing_extensions IPython ipykernel ipywidgets anywidget traitlets jupyterlab course_utils"
+    ).split()
 )
 
 # what matters of Python 3.10 to 3.14 where this Python cannot list its own modules (before 3.10)
 STANDARD = (
     "abc array ast asyncio base64 bisect builtins calendar cmath cmd code codecs collections "
-    "contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal difflib dis email "
-    "enum errno fractions functools gc getpass glob gzip hashlib heapq hmac html http importlib "
-    "inspect io ipaddress itertools json keyword linecache locale logging lzma marshal math mimetypes "
-    "multiprocessing numbers opcode operator os pathlib pdb pickle pkgutil platform pprint profile "
-    "queue random re reprlib resource runpy secrets select selectors shlex shutil signal site socket "
-    "sqlite3 ssl stat statistics string struct subprocess symtable sys sysconfig tarfile tempfile "
-    "textwrap threading time timeit token tokenize trace traceback types typing unittest urllib uuid "
-    "warnings weakref xml zipfile zlib"
+    "contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal difflib dis "
+    "email enum errno fractions functools gc getpass glob gzip hashlib heapq hmac html http "
+    "importlib inspect io ipaddress itertools json keyword linecache locale logging lzma "
+    "marshal math mimetypes multiprocessing numbers opcode operator os pathlib pdb pickle "
+    "pkgutil platform pprint profile queue random re reprlib resource runpy secrets select "
+    "selectors shlex shutil signal site socket sqlite3 ssl stat statistics string struct "
+    "subprocess symtable sys sysconfig tarfile tempfile textwrap threading time timeit token "
+    "tokenize trace traceback types typing unittest urllib uuid warnings weakref xml zipfile "
+    "zlib "
 )
 
 

@@ -4,11 +4,27 @@ The rules read these tables and hold no version of their own. Each table says wh
 from; what is not in a table is not judged.
 
 Kind:    plumbing
-Public:  the tables
+Public:  EXCLUDED_PYTHONS, FIRST_TORCH_FOR_NUMPY_2, IPYWIDGETS_OF_MANAGER, KNOWN_SWITCHES,
+         LITTLE_DISK, LITTLE_MEMORY, LITTLE_SHARED_MEMORY, OLDEST_DRIVER, OLDEST_GLIBC,
+         SWITCHES_OFF, TORCHVISION_OF
 Imports: nothing
 """
 
 from __future__ import annotations
+
+__all__ = [
+    "EXCLUDED_PYTHONS",
+    "FIRST_TORCH_FOR_NUMPY_2",
+    "IPYWIDGETS_OF_MANAGER",
+    "KNOWN_SWITCHES",
+    "LITTLE_DISK",
+    "LITTLE_MEMORY",
+    "LITTLE_SHARED_MEMORY",
+    "OLDEST_DRIVER",
+    "OLDEST_GLIBC",
+    "SWITCHES_OFF",
+    "TORCHVISION_OF",
+]
 
 # torch -> torchvision, from the table in torchvision's README and the wheels' metadata
 TORCHVISION_OF = {
