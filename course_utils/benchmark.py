@@ -86,6 +86,8 @@ class Comparison:
         comes from drawing as many rounds again and again with replacement: 95 of 100 such draws
         have their ratio inside. A round's samples stay together, being taken moments apart.
         """
+        if name not in self.timings:
+            raise KeyError(f"no timing of {name!r}; there are {', '.join(self.timings)}")
         return _bootstrap(self.timings[self.baseline].samples, self.timings[name].samples)
 
     @property
@@ -218,8 +220,8 @@ def _rough_seconds(call: Callable[[], object]) -> float:
     repeats = 1
     while (elapsed := _block(call, repeats)) < SHORTEST_BLOCK / 2 and repeats < 2**16:
         repeats *= 2
-    # the best of three, since an interruption only ever adds
-    return min(elapsed, _block(call, repeats), _block(call, repeats)) / repeats
+    # the best of three, since an interruption only ever adds; no call of Python is below 10 ns
+    return max(min(elapsed, _block(call, repeats), _block(call, repeats)) / repeats, 1e-8)
 
 
 def _block(call: Callable[[], object], repeats: int) -> float:

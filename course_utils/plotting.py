@@ -696,12 +696,14 @@ def _row_colour(row: int) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a value in at most five characters.
+    """Return a value in few characters.
 
-    >>> _short(3), _short(0.123456), _short(True), _short(-1234567.0)
-    ('3', '0.123', 'True', '-1e+06')
+    >>> _short(3), _short(0.123456), _short(True)
+    ('3', '0.12', 'T')
     """
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "T" if value else "F"
+    return f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
 def _graph_drawing(nodes: Mapping[object, str], edges: list[tuple[object, object]]) -> Drawing:
