@@ -263,19 +263,34 @@ def build(root: Path, chosen: list[Target], *, jobs: int = 2, slack: float = 1.0
 
     copy_images(root)
     wrong = []
-    # fresh processes: a fork would copy whatever threads the caller has
-    context = multiprocessing.get_context("spawn")
-    workers = max(1, min(jobs, len(chosen)))
+    made = _make_all(chosen, max(1, min(jobs, len(chosen))), slack)
     quiet = not sys.stderr.isatty()
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        waiting = {pool.submit(make, target, slack): target for target in chosen}
-        for done in tqdm(as_completed(waiting), total=len(waiting), unit="notebook", disable=quiet):
-            try:
-                tqdm.write(f"{done.result():6.1f} s  {waiting[done]}")
-            except Refused as error:
-                tqdm.write(f"  FAILED  {waiting[done]}")
-                wrong.append(str(error))
+    for target, outcome in tqdm(made, total=len(chosen), unit="notebook", disable=quiet):
+        if isinstance(outcome, Refused):
+            wrong.append(str(outcome))
+            tqdm.write(f"  FAILED  {target}")
+        else:
+            tqdm.write(f"{outcome:6.1f} s  {target}")
     return wrong
+
+
+def _make_all(
+    chosen: list[Target], jobs: int, slack: float
+) -> Iterator[tuple[Target, float | Refused]]:
+    if jobs == 1:
+        yield from ((target, _try(target, slack)) for target in chosen)
+        return
+    # fresh processes: a fork would copy whatever threads the caller has
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(_try, target, slack): target for target in chosen}
+        yield from ((waiting[done], done.result()) for done in as_completed(waiting))
+
+
+def _try(target: Target, slack: float) -> float | Refused:
+    try:
+        return make(target, slack)
+    except Refused as refused:
+        return refused
 
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:

@@ -137,7 +137,7 @@ def _lossy(text: str) -> Iterator[tuple[int, str]]:
         yield 1, "the front matter is missing; copy it from another text and adapt `course`"
         return
     start = text.count("\n", 0, text.find("\n---\n", 3) + 1) + 1
-    fence, waiting, seen = "", 0, False
+    fence, opened, waiting, seen = "", 0, 0, False
     for line, row in enumerate(text.splitlines()[start:], start + 1):
         opening = re.match(r"(`{3,}|~{3,})", row)
         if waiting and (row.startswith("+++") or (opening and row.lstrip("`~")[:6] == "{code-")):
@@ -145,7 +145,7 @@ def _lossy(text: str) -> Iterator[tuple[int, str]]:
         if fence:
             fence = "" if opening and row.strip().startswith(fence) else fence
         elif opening:
-            fence, waiting = opening[1], 0
+            fence, opened, waiting = opening[1], line, 0
         elif row.startswith("+++"):
             if not seen and not row[3:].strip():
                 yield line, "a leading +++ separates nothing, and the format would drop it"
@@ -156,7 +156,7 @@ def _lossy(text: str) -> Iterator[tuple[int, str]]:
     if waiting:
         yield waiting, "nothing follows this +++, so the format would drop the empty cell"
     if fence:
-        yield line, f"a {fence} fence is never closed"
+        yield opened, f"a {fence} fence is never closed"
 
 
 def _course(notebook: NotebookNode, kind: str, where: str) -> dict:
