@@ -132,6 +132,29 @@ def test_a_mistake_explains_an_answer_that_is_right_on_the_other_cases():
     assert "you took the median" in grade(exercise, lambda x: x.sort().values[x.numel() // 2]).text
 
 
+def test_only_the_first_mistake_that_explains_is_named():
+    again = Mistake("did something else", like=lambda x: x + x.mean(), because="it is the same")
+    exercise = Exercise(id="9.1", reference=centre, cases=[ONE], mistakes=[*CENTRE.mistakes, again])
+
+    text = grade(exercise, lambda x: x + x.mean()).text
+
+    assert text.count("it looks as if") == 1
+    assert "you added the mean" in text
+
+
+def test_a_mistake_that_rounds_differently_is_the_same_mistake():
+    exercise = Exercise(
+        id="9.3",
+        reference=lambda x: x.sum() / 3,
+        cases=[(torch.tensor([1e4, 2e4, 3e4]),)],
+        mistakes=[Mistake("divided by seven", like=lambda x: x.sum() / 7, because="3 are there")],
+    )
+
+    text = grade(exercise, lambda x: x.sum() / 7 * (1 + 3e-6)).text
+
+    assert "you divided by seven" in text
+
+
 def test_a_mistake_that_raises_explains_an_answer_that_raises_the_same():
     exercise = Exercise(
         id="9.3",
@@ -269,6 +292,24 @@ def test_random_answers_are_seeded_and_the_notebooks_generators_are_left_alone()
     assert torch.equal(torch.get_rng_state(), before[0])
     assert random.getstate() == before[1]
     assert np.random.get_state()[1].tolist() == before[2]
+
+
+def test_a_verdict_on_a_random_answer_is_the_same_wherever_the_generators_stand():
+    def noise(x):
+        return (torch.rand(2), random.random(), np.random.rand())
+
+    exercise = Exercise(id="9.7", reference=noise, cases=[ONE])
+    answers = [
+        lambda x: (torch.rand(2) + 1, random.random(), np.random.rand()),
+        lambda x: (torch.rand(2), random.random() + 1, np.random.rand()),
+        lambda x: (torch.rand(2), random.random(), np.random.rand() + 1),
+    ]
+
+    first = [grade(exercise, answer).text for answer in answers]
+    torch.rand(1), random.random(), np.random.rand()
+    second = [grade(exercise, answer).text for answer in answers]
+
+    assert first == second
 
 
 def test_cases_can_be_made_when_they_are_needed():
