@@ -728,6 +728,11 @@ def _graph_drawing(nodes: Mapping[object, str], edges: list[tuple[object, object
         for node, (column, row) in places.items()
     }
     for start, end in edges:
+        columns_on = places[end][0] - places[start][0]
+        # an edge that passes other columns bows around the boxes there, with the same height always
+        bow = 0.9 / columns_on if columns_on > 1 else 0.0
+        if centres[start][1] <= centres[end][1]:
+            bow = -bow
         axes.add_patch(
             FancyArrowPatch(
                 (centres[start][0] + widths[start] / 2, centres[start][1]),
@@ -738,6 +743,7 @@ def _graph_drawing(nodes: Mapping[object, str], edges: list[tuple[object, object
                 linewidth=1.4,
                 shrinkA=1,
                 shrinkB=1,
+                connectionstyle=f"arc3,rad={bow}",
             )
         )
     ends = {start for start, _ in edges}
