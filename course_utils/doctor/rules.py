@@ -75,7 +75,7 @@ RULES = (
         "Packages",
         rules_install.torch_installed,
         ("packages", "torch", "course"),
-        (*NO_GROUND, "packages outside"),
+        (*NO_GROUND, "shadowing files", "packages outside"),
     ),
     Rule(
         "torch imports",
@@ -104,7 +104,7 @@ RULES = (
         "Packages",
         rules_install.other_packages,
         ("packages", "course"),
-        (*NO_GROUND, "torch"),
+        (*NO_GROUND, "shadowing files", "torch"),
     ),
     Rule("leftovers", "Packages", rules_install.leftovers, ("leftovers",)),
     Rule("conda and pip", "Packages", rules_install.conda_and_pip, ("conda_packages",)),

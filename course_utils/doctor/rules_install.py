@@ -139,7 +139,7 @@ def python_version(facts):
         return [problem("D11", found, "torch has no packages for a 32-bit Python.", fix)]
     excluded = tables.EXCLUDED_PYTHONS.get(tuple(python.version))
     if excluded:
-        return [problem("D11", found, excluded[0].upper() + excluded[1:] + ".", fix)]
+        return [problem("D11", found, excluded, fix)]
     if not inside(version, ranges):
         order = "too old" if tuple(python.version) < _lowest(ranges) else "too new"
         why = f"It is {order}: the course needs {wanted}."

@@ -49,7 +49,7 @@ TORCHVISION_OF = {
 }
 
 # Python versions inside the range that a package excludes by name, from its metadata
-EXCLUDED_PYTHONS = {(3, 14, 1): "torchvision 0.29 excludes exactly this one"}
+EXCLUDED_PYTHONS = {(3, 14, 1): "It is the one version that torchvision 0.29 excludes."}
 
 # torch built for NumPy 1 cannot hand arrays to NumPy 2; 2.3 is the first that can
 FIRST_TORCH_FOR_NUMPY_2 = (2, 3)
