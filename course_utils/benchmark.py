@@ -8,7 +8,7 @@ blocks, and the candidates take turns in blocks of about equal length: a neighbo
 of them alike, and the ratio, unlike the times, survives.
 
 Kind:    plumbing; chapter 7 first writes the eight-line version by hand
-Public:  Comparison, Ratio, Timing, compare, readable_seconds
+Public:  Comparison, Ratio, Timing, aligned, compare, readable_seconds, time_once
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -27,7 +27,15 @@ from dataclasses import dataclass
 
 import torch
 
-__all__ = ["Comparison", "Ratio", "Timing", "compare", "readable_seconds"]
+__all__ = [
+    "Comparison",
+    "Ratio",
+    "Timing",
+    "aligned",
+    "compare",
+    "readable_seconds",
+    "time_once",
+]
 
 SHORTEST_BLOCK = 0.002  # seconds; far above the clock's cost, below a scheduler's time slice
 LONGEST_FILL = 0.050  # seconds; from here on a short call is not repeated to match a long one
@@ -131,7 +139,7 @@ class Comparison:
                     self.verdict(name),
                 ]
             )
-        return "\n".join([*_aligned(rows), *self._pay_back()])
+        return "\n".join([*aligned(rows), *self._pay_back()])
 
     __repr__ = __str__
 
@@ -148,6 +156,7 @@ def compare(
     warmup: int = 3,
     rounds: int = 30,
     seconds: float | None = None,
+    first_calls: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Time every candidate and return the timings side by side.
 
@@ -156,6 +165,7 @@ def compare(
         warmup: calls of each that are thrown away after its first one.
         rounds: timed blocks of each, taken in turns; at least 2.
         seconds: stop after the round in which this much time is up, but not before the fifth.
+        first_calls: seconds of first calls that ``time_once`` has made already.
 
     >>> found = compare({"loop": lambda: sum(range(5_000)), "formula": lambda: 5_000 * 4_999 // 2})
     >>> found.verdict("formula")
@@ -164,7 +174,8 @@ def compare(
     if not candidates or rounds < 2:
         raise ValueError("compare needs at least one candidate and two rounds")
 
-    first_calls = {name: _block(call, 1) for name, call in candidates.items()}
+    if first_calls is None:
+        first_calls = {name: _block(call, 1) for name, call in candidates.items()}
     for call in candidates.values():
         for _ in range(warmup):
             call()
@@ -182,6 +193,12 @@ def compare(
     return Comparison({name: Timing(first_calls[name], tuple(s)) for name, s in samples.items()})
 
 
+def time_once(call: Callable[[], object]) -> tuple[float, object]:
+    """Return the seconds of one call, the device's work included, and what it returned."""
+    results = []
+    return _block(lambda: results.append(call()), 1), results[0]
+
+
 def readable_seconds(seconds: float, *, unit: str | None = None) -> str:
     """Return a duration with three digits that count and a unit that fits it, or the one given.
 
@@ -195,6 +212,16 @@ def readable_seconds(seconds: float, *, unit: str | None = None) -> str:
     # 999.6 would become 1000 with no decimals: digits are counted after rounding
     digits = 2 if amount < 9.995 else 1 if amount < 99.95 else 0
     return f"{amount:,.{digits}f} {unit}"
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Return the rows as lines: first and last column flush left, those between flush right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *numbers, last in rows:
+        middle = [cell.rjust(w) for cell, w in zip(numbers, widths[1:-1], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *middle, last]).rstrip())
+    return lines
 
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
@@ -276,10 +303,3 @@ def _lower_quartile(samples: Sequence[float]) -> float:
     below, share = divmod((len(ordered) - 1) / 4, 1)
     low = ordered[int(below)]
     return low + share * (ordered[min(int(below) + 1, len(ordered) - 1)] - low)
-
-
-def _aligned(rows: list[list[str]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for first, *numbers, last in rows:
-        middle = (cell.rjust(w) for cell, w in zip(numbers, widths[1:-1], strict=True))
-        yield "  ".join([first.ljust(widths[0]), *middle, last]).rstrip()

@@ -10,7 +10,7 @@ This is the only module that touches private parts of torch, each in a small fun
 that answers "not available in torch X" where a later torch has moved it.
 
 Kind:    plumbing; chapter 8 shows the stages, chapter 9 the breaks
-Public:  GraphCount, count_graphs
+Public:  GraphCount, count_graphs, hidden_failures
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -24,7 +24,7 @@ from traceback import FrameSummary
 
 import torch
 
-__all__ = ["GraphCount", "count_graphs"]
+__all__ = ["GraphCount", "count_graphs", "hidden_failures"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,19 @@ def count_graphs(function: Callable[..., object], *args: object, **kwargs: objec
 
     breaks = list(_breaks(graphs, counted - counted_before))
     return GraphCount(len(graphs), len(breaks), tuple(breaks))
+
+
+def hidden_failures(call: Callable[[], object]) -> tuple[object, tuple[str, ...]]:
+    """Return what ``call`` returned, and the errors that the compiler met and did not raise.
+
+    With ``TORCHDYNAMO_SUPPRESS_ERRORS`` set, a function that cannot be compiled runs eagerly and
+    gives the right result, so that neither the result nor the lack of an error proves anything.
+    """
+    before = _compilations()
+    known = {id(one) for one in before}
+    result = call()
+    failed = [c for c in _compilations() if id(c) not in known and c.fail_type]
+    return result, tuple(f"{c.fail_type}: {c.fail_reason}" for c in failed)
 
 
 def _breaks(graphs: list[torch.fx.GraphModule], counted: Counter[str]) -> Iterator[str]:
@@ -121,6 +134,14 @@ def _break_counter() -> Counter[str] | None:
     except ImportError:
         return None
     return Counter(counters["graph_break"])
+
+
+def _compilations() -> list[object]:
+    try:
+        from torch._dynamo.utils import get_compilation_metrics  # private: its diary
+    except ImportError:
+        return []
+    return get_compilation_metrics()
 
 
 def _uncompiled(function: Callable[..., object]) -> Callable[..., object]:
