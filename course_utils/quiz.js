@@ -1,7 +1,7 @@
 // Questions as groups of radio buttons. Everything happens in the browser, so a page without a
 // kernel answers too. Texts are set as text, never as HTML.
 
-const TAGS = { words: "span", code: "code", block: "pre" };
+const TAGS = { words: "span", code: "code", stress: "em", block: "pre" };
 
 function make(tag, className, ...children) {
   const element = document.createElement(tag);

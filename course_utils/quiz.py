@@ -25,6 +25,12 @@ __all__ = ["ask"]
 
 _HERE = Path(__file__).parent
 _LETTERS = "abcdefgh"
+_TAGS = {
+    "words": "{}",
+    "code": "<code>{}</code>",
+    "stress": "<em>{}</em>",
+    "block": "<pre>{}</pre>",
+}
 
 
 def ask(*ids: str) -> object:
@@ -101,20 +107,22 @@ def _as_data(question: Question) -> dict:
 
 
 def _marked(text: str) -> list[list[str]]:
-    r"""Split a text into pieces of three kinds: words, `code` and ```blocks of code```.
+    """Split a text into words, `code`, *stressed words* and blocks of code in triple backticks.
 
     >>> _marked("What is `x.T`?")
     [['words', 'What is '], ['code', 'x.T'], ['words', '?']]
     """
     pieces = []
-    for piece in re.split(r"(```.*?```|`[^`]+`)", text.strip(), flags=re.DOTALL):
+    pattern = r"(```.*?```|`[^`]+`|\*\w[^*`\n]*\*)"
+    for piece in re.split(pattern, text.strip(), flags=re.DOTALL):
         if piece.startswith("```"):
-            block = re.sub(r"\A(python)?\s*\n", "", piece[3:-3]).rstrip()
-            pieces.append(["block", block])
+            pieces.append(["block", re.sub(r"\A(python)?\s*\n", "", piece[3:-3]).rstrip()])
         elif piece.startswith("`"):
             pieces.append(["code", piece[1:-1]])
-        elif piece.strip() or (piece and pieces):
-            pieces.append(["words", " ".join(piece.split("\n"))])
+        elif re.fullmatch(pattern, piece):
+            pieces.append(["stress", piece[1:-1]])
+        elif piece:
+            pieces.append(["words", piece.replace("\n", " ")])
     return pieces
 
 
@@ -147,5 +155,4 @@ def _as_html(questions: Sequence[Question]) -> str:
 
 
 def _html(text: str) -> str:
-    tags = {"words": "{}", "code": "<code>{}</code>", "block": "<pre><code>{}</code></pre>"}
-    return "".join(tags[kind].format(html.escape(piece)) for kind, piece in _marked(text))
+    return "".join(_TAGS[kind].format(html.escape(piece)) for kind, piece in _marked(text))
