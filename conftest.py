@@ -47,12 +47,16 @@ def pytest_runtest_makereport(
     if notebook is None:
         return report
     item.parent.seconds = getattr(item.parent, "seconds", 0.0) + call.duration
-    last = [other for other in item.session.items if other.parent is item.parent][-1]
-    allowed = seconds_allowed(notebook.metadata, os.environ)
-    if item is last and call.when == "call" and item.parent.seconds > allowed:
-        report.outcome = "failed"
-        report.longrepr = (
-            f"{item.path.name} took {item.parent.seconds:.0f} s and may take {allowed:.0f} s; "
-            "make it cheaper or declare more in its header"
-        )
+    if call.when == "call" and report.passed and item is _last_cell(item):
+        allowed = seconds_allowed(notebook.metadata, os.environ)
+        if item.parent.seconds > allowed:
+            report.outcome = "failed"
+            report.longrepr = (
+                f"{item.path.name} took {item.parent.seconds:.0f} s and may take {allowed:.0f} s; "
+                "make it cheaper or declare more in its header"
+            )
     return report
+
+
+def _last_cell(item: pytest.Item) -> pytest.Item:
+    return [other for other in item.session.items if other.parent is item.parent][-1]

@@ -396,6 +396,12 @@ def test_an_interrupted_write_leaves_the_old_notebook_and_nothing_else(
 # ---- the check ---------------------------------------------------------------------------------
 
 
+def test_the_notebooks_of_the_course_are_what_their_texts_say():
+    found = build_notebooks.check()
+
+    assert found == [], "\n".join(found)
+
+
 def test_the_check_finds_nothing_right_after_a_build(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -469,7 +475,7 @@ def test_a_build_fills_everything_once_and_again_only_on_request(
     assert build_notebooks.main([], repository) == 0
     assert "0 of 3 notebooks to make" in capsys.readouterr().out
 
-    assert build_notebooks.main(["--all"], repository) == 0
+    assert build_notebooks.main(["--all", "--jobs", "1"], repository) == 0
     assert {path: path.read_bytes() for path in first} == first
     solved = nbformat.read(repository / "notebooks/solutions/03_small.ipynb", as_version=4)
     assert solved.cells[1].outputs[0].data["text/plain"] == "8"
@@ -508,6 +514,23 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(
     assert "lessons/03_small.md:30: a cell of notebooks/03_small.ipynb failed with" in complaint
     assert "ValueError: no such thing\n    raise ValueError" in complaint
     assert lesson(repository).notebook.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("import os\n\nos._exit(1)", "Kernel died"),
+        ("import time\n\ntime.sleep(30)", "A cell timed out"),
+    ],
+)
+def test_a_kernel_that_dies_or_hangs_is_a_complaint_about_its_cell(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, code: str, complaint: str
+):
+    monkeypatch.setattr(build_notebooks, "CELL_TIMEOUT", 2)
+    rewrite(repository / "lessons/03_small.md", "2 + 2", code)
+
+    with pytest.raises(Refused, match=rf"lessons/03_small\.md:30: .* failed with {complaint}"):
+        build_notebooks.make(lesson(repository))
 
 
 def test_the_kernel_is_this_python_whatever_python3_means_elsewhere(

@@ -150,6 +150,7 @@ LESSON: dict[str, list[tuple[Tamper, str]]] = {
     "drawing_stores_an_image": [
         (lambda nb: nb.cells[PLOT].update(outputs=[]), "stores no image"),
         (source(SUM, "plotting.curves({'a': [1]})"), "stores no image"),
+        (source(SUM, "ax.scatter(x, y)\nax.set(xlabel='x', ylabel='y')"), "stores no image"),
     ],
     "most_outputs_are_compared": [
         (tagged("nbval-ignore-output", SUM, SHAPE), "only 1 of 4 cells with output are compared")
@@ -292,6 +293,13 @@ def test_a_wrong_solution_is_a_complaint(folder: Path):
 def test_a_plot_that_is_only_defined_needs_no_image_yet(folder: Path):
     lesson = good_lesson()
     source(SUM, "def draw(k):\n    return plotting.curves({'k': [k]})")(lesson)
+
+    assert house_rules.complaints(folder / "03_small.ipynb", lesson) == []
+
+
+def test_an_optimizer_that_steps_and_a_tensor_that_scatters_draw_nothing(folder: Path):
+    lesson = good_lesson()
+    source(SUM, "optimizer.step()\nx.scatter(0, index, y)")(lesson)
 
     assert house_rules.complaints(folder / "03_small.ipynb", lesson) == []
 

@@ -84,6 +84,8 @@ def execute(notebook: NotebookNode, target: Target) -> float:
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(target.root), env.get("PYTHONPATH")]))
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        # neither the builder's settings of IPython nor a trace in the builder's history
+        env["IPYTHONDIR"] = os.path.join(folder, "ipython")
         client = NotebookClient(
             notebook,
             timeout=CELL_TIMEOUT,
@@ -316,6 +318,8 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
             wrong = build(root, changed, jobs=options.jobs, slack=options.slack)
     except Refused as error:
         wrong = [str(error)]
+    except KeyboardInterrupt:
+        wrong = ["stopped; what was finished before is kept"]
     print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -39,8 +39,10 @@ MACHINE_FOLDER = re.compile(
     r"(?<![\w.:/~])/(?:home|Users|root|work|tmp|private|mnt)/(?!ipykernel_0/0\.py)|\b[A-Z]:\\\w"
 )
 # draws into the current figure or into axes; building an empty figure is not drawing
-DRAWS = {"bar", "barh", "boxplot", "contour", "contourf", "fill_between", "hist", "imshow"}
-DRAWS |= {"loglog", "plot", "scatter", "semilogx", "semilogy", "stackplot", "stem", "step"}
+DRAWS = {"barh", "boxplot", "contour", "contourf", "fill_between", "hist", "imshow", "loglog"}
+DRAWS |= {"plot", "semilogx", "semilogy", "stackplot"}
+# an optimizer steps and a tensor scatters, so these draw only where plt or axes do it
+DRAWS_ON_AXES = {"bar", "scatter", "stem", "step"}
 NEEDS_NO_AXES = {"imshow"}
 DIFFERS = {
     "a time": re.compile(r"\b\d+(\.\d+)?\s?(ns|us|µs|ms|s|sec|seconds|minutes)\b"),
@@ -185,9 +187,10 @@ def cells_stand_between_words(path: Path, notebook: NotebookNode) -> Iterator[st
 def plots_name_their_axes(path: Path, notebook: NotebookNode) -> Iterator[str]:
     """A curve without names and units can mean anything; course_utils.plotting sees to its own."""
     for where, cell in _code(notebook):
-        direct = {_method(call) for call in _calls(cell) if not _is_plotting(call)} & DRAWS
+        direct = [call for call in _calls(cell) if _draws(call) and not _is_plotting(call)]
         named = "xlabel" in cell.source and "ylabel" in cell.source
-        if direct - NEEDS_NO_AXES and not named and "# your answer" not in cell.source:
+        bare = {_method(call) for call in direct} - NEEDS_NO_AXES
+        if bare and not named and "# your answer" not in cell.source:
             yield f"{where} plots without naming both axes"
 
 
@@ -431,7 +434,9 @@ def _is_plotting(call: ast.Call) -> bool:
 
 
 def _draws(call: ast.Call) -> bool:
-    return _is_plotting(call) or _method(call) in DRAWS
+    owner = ast.unparse(call.func).rpartition(".")[0]
+    on_axes = re.match(r"(plt|ax|fig)", owner) and _method(call) in DRAWS_ON_AXES
+    return bool(_is_plotting(call) or _method(call) in DRAWS or on_axes)
 
 
 def _has_image(cell: NotebookNode) -> bool:
