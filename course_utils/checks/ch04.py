@@ -658,8 +658,10 @@ EXERCISES = [
         ],
         hints=[
             "Write the loss of one sample as a function of w, x and y.",
-            "grad(loss) is its gradient in w, the first argument. vmap runs it for each row.",
-            "return vmap(grad(loss), in_dims=(None, 0, 0))(w, features, labels)",
+            "torch.func.grad(loss) is its gradient in w, the first argument. torch.func.vmap runs "
+            "a function for each row.",
+            "per_row = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0)), then "
+            "return per_row(w, features, labels)",
         ],
     ),
 ]
