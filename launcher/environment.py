@@ -20,11 +20,11 @@ from launcher.shell import (
     answers,
     call,
     digest,
-    read_text,
+    read_record,
     remove,
     say,
     stop_if,
-    write_new,
+    write_whole,
 )
 
 LOCK = ROOT / "requirements.lock"
@@ -212,14 +212,17 @@ def examine(python):
     # type: (str) -> None
     """Let the doctor look at a new environment; stop where the course would not work."""
     state = read_state()
-    if state.get("installed") and state.get("examined") == state["installed"]:
+    ours = python == str(PYTHON)
+    if ours and state.get("examined") == state["installed"]:
         return
     command = [python, "-m", "course_utils", "doctor", "--fast"]
     done = subprocess.run(command, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode == 2:
         say(done.stdout.decode("utf-8", "replace"))
         raise Stop("The doctor found something that must be repaired first; see above.", code=1)
-    if python == str(PYTHON):
+    if done.returncode != 0:
+        say("The doctor has advice for you: python3 course.py doctor")
+    if ours:
         update_state(examined=state["installed"])
 
 
@@ -253,9 +256,11 @@ def versions(python):
     # type: (str) -> dict
     """Return the versions of the main packages in an environment."""
     script = """
-import json, platform
-from importlib import metadata
+import json, platform, sys
 found = {"Python version": platform.python_version()}
+if sys.version_info < (3, 8):  # it cannot run the course, but it can say where things lie
+    sys.exit(print(json.dumps(found)))
+from importlib import metadata
 for name in ("torch", "torchvision", "numpy", "jupyterlab", "course-utils"):
     try:
         found[name] = metadata.version(name)
@@ -269,13 +274,13 @@ print(json.dumps(found))
 def read_state():
     # type: () -> dict
     """Return what is known of .venv; an empty record where it is not ours."""
-    return json.loads(read_text(STATE) or "{}")
+    return read_record(STATE)
 
 
 def write_state(state):
     # type: (dict) -> None
     """Replace what is known of .venv."""
-    write_new(STATE, json.dumps(state, indent=1, sort_keys=True).encode())
+    write_whole(STATE, json.dumps(state, indent=1, sort_keys=True).encode())
 
 
 def update_state(**changes):

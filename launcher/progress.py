@@ -20,7 +20,8 @@ def watch(command, log):
     # type: (list[str], Path) -> int
     """Run pip, show its progress, and return its exit code."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    started, shown, line = time.monotonic(), 0.0, ""
+    started, line = time.monotonic(), ""
+    shown = started
     with log.open("wb") as output:
         pip = subprocess.Popen(command, cwd=str(ROOT), stdout=output, stderr=subprocess.STDOUT)
     try:

@@ -1,6 +1,7 @@
 """Run programs, write files whole, and stop with a sentence: what the launcher's parts share."""
 
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -95,13 +96,16 @@ def digest(content):
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def read_text(path):
-    # type: (Path) -> str
-    """Return a file's text, or an empty one where there is no file."""
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+def read_record(path):
+    # type: (Path) -> dict
+    """Return a JSON file's content; an empty record where it is missing or not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
-def write_new(path, content):
+def write_whole(path, content):
     # type: (Path, bytes) -> None
     """Write a whole file or nothing, even if the program is killed meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)

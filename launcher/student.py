@@ -3,7 +3,7 @@
 import json
 from pathlib import Path  # noqa: F401 (read by the type comments)
 
-from launcher.shell import Stop, digest, read_text, write_new
+from launcher.shell import Stop, digest, read_record, write_whole
 
 
 def deliver(source, target):
@@ -15,31 +15,33 @@ def deliver(source, target):
     """
     target.mkdir(exist_ok=True)
     record_file = target / ".course.json"
-    record = json.loads(read_text(record_file) or "{}")
+    record = read_record(record_file)
     before, beside = dict(record), []
-    for path in sorted(
-        [*source.glob("*.ipynb"), *source.glob("exercises/*.ipynb"), *source.glob("images/*")]
-    ):
+    patterns = ("*.ipynb", "exercises/*.ipynb", "images/*.*")
+    for path in sorted(path for pattern in patterns for path in source.glob(pattern)):
         name = path.relative_to(source).as_posix()
         raw = path.read_bytes()
         known = record.get(name, {})
         if known.get("source") == digest(raw) and (target / name).exists():
             continue
-        content = student_copy(raw) if path.suffix == ".ipynb" else raw
+        content = student_copy(raw, name) if path.suffix == ".ipynb" else raw
         if known.get("content") != digest(content) or not (target / name).exists():
             written = write_beside(target / name, content)
             if written != target / name:
                 beside.append((name, written.relative_to(target).as_posix()))
         record[name] = {"source": digest(raw), "content": digest(content)}
     if record != before:
-        write_new(record_file, json.dumps(record, indent=1, sort_keys=True).encode())
+        write_whole(record_file, json.dumps(record, indent=1, sort_keys=True).encode())
     return beside
 
 
-def student_copy(notebook):
-    # type: (bytes) -> bytes
+def student_copy(notebook, name="notebook"):
+    # type: (bytes, str) -> bytes
     """Return a notebook without outputs: a printed answer would spoil the prediction."""
-    content = json.loads(notebook.decode("utf-8"))
+    try:
+        content = json.loads(notebook.decode("utf-8"))
+    except ValueError:
+        raise Stop(f"{name} cannot be read; `git checkout notebooks` brings it back.") from None
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
             cell.update(outputs=[], execution_count=None)
@@ -59,7 +61,7 @@ def write_beside(path, content):
     names += [path.with_suffix(f".new-{number}{path.suffix}") for number in range(2, 1000)]
     for name in names:
         if not name.exists():
-            write_new(name, content)
+            write_whole(name, content)
             return name
         if name.read_bytes() == content:
             return name
