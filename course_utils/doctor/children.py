@@ -85,6 +85,8 @@ def attempt(backend):
 start = time.perf_counter()
 found = attempt("inductor")
 found["seconds"] = round(time.perf_counter() - start, 2)
+found["modules"] = sorted({name.partition(".")[0] for name in sys.modules}
+                          & set(getattr(sys, "stdlib_module_names", ())))
 found["fallback"] = None
 if "error" in found:
     found["fallback"] = next((b for b in ("aot_eager", "eager") if "error" not in attempt(b)), None)

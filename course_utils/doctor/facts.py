@@ -101,6 +101,12 @@ class Import:
         """Say whether the package could be imported."""
         return bool(self.said) and self.code == 0
 
+    @property
+    def last_words(self) -> str:
+        """Return the last line of its complaint, which names the error."""
+        lines = self.error.strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -135,6 +141,7 @@ class CacheFolder:
     failed_at: str = ""
     error: str = ""
     owner: str = ""
+    mode: str = ""
     loaded: bool | None = None
 
 
@@ -209,6 +216,7 @@ class Compiled:
     error: str = ""
     timed_out: bool = False
     fallback: str | None = None
+    modules: tuple = ()
     seconds: float | None = None
 
 
@@ -223,6 +231,7 @@ class Facts:
     leftovers: tuple = ()
     loaded: Mapping = field(default_factory=dict)
     switches: Mapping = field(default_factory=dict)
+    missing_preloads: tuple = ()
     shadows: tuple = ()
     torch: Import | None = None
     torch_again: Mapping = field(default_factory=dict)

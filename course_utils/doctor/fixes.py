@@ -1,7 +1,7 @@
 """Spell each fix as one command or one action for the machine at hand.
 
 Kind:    plumbing
-Public:  compiler, headers, install, make_kernel, openmp, pair, python_command, restart, unset
+Public:  RESTART, compiler, headers, install, make_kernel, openmp, pair, python_command, unset
 Imports: facts' records (as arguments), tables, versions
 """
 
@@ -11,6 +11,7 @@ from course_utils.doctor import tables
 from course_utils.doctor.versions import local, short
 
 __all__ = [
+    "RESTART",
     "compiler",
     "headers",
     "install",
@@ -18,9 +19,10 @@ __all__ = [
     "openmp",
     "pair",
     "python_command",
-    "restart",
     "unset",
 ]
+
+RESTART = "Then restart the kernel (Kernel > Restart Kernel)."
 
 # the first family that the system names among its own id and those it is like
 PACKAGE_MANAGERS = (
@@ -51,11 +53,6 @@ def python_command(facts) -> str:
     """
     program = facts.python.executable if facts.python else "python"
     return f'"{program}"' if " " in program else program
-
-
-def restart(facts) -> str:
-    """Tell how the running notebook takes notice."""
-    return "Then restart the kernel (Kernel > Restart Kernel)."
 
 
 def install(facts, *packages: str) -> str:

@@ -98,6 +98,12 @@ def switches(system, known):
     return {key: value for key, value in sorted(system.environ.items()) if SWITCHES.match(key)}
 
 
+def missing_preloads(system, known):
+    """Return the libraries that LD_PRELOAD names and that are not there."""
+    named = re.split(r"[\s:]+", system.environ.get("LD_PRELOAD", ""))
+    return tuple(path for path in named if path.startswith("/") and not Path(path).exists())
+
+
 def learners_files(system, known):
     """Return the files in the working folders that hide a module of the same name."""
     folders = {str(system.folder), str(places.my_work())}
@@ -198,6 +204,7 @@ STEPS = (
     ("conda_packages", "", probes_packages.conda_packages),
     ("loaded", "", probes_packages.loaded),
     ("switches", "", switches),
+    ("missing_preloads", "", missing_preloads),
     ("shadows", "", learners_files),
     ("torch", "importing torch in a child process", probes_packages.torch),
     ("torch_again", "", probes_packages.torch_again),

@@ -117,7 +117,8 @@ def cache(system, known):
     if not failed_at and known.get("compiler") and known["compiler"].works:
         failed_at, error = _try_to_load(system, path)
         loaded = not failed_at
-    return CacheFolder(str(path), chosen, failed_at, error, _owner(path), loaded)
+    owner, mode = _owner_and_mode(path)
+    return CacheFolder(str(path), chosen, failed_at, error, owner, mode, loaded)
 
 
 def _cache_path(system, known):
@@ -158,13 +159,13 @@ def _try_to_load(system, path):
             library.unlink()
 
 
-def _owner(path):
+def _owner_and_mode(path):
     while not path.exists() and path != path.parent:
         path = path.parent
     try:
-        return path.owner()
-    except (NotImplementedError, KeyError, OSError):
-        return ""
+        return path.owner(), oct(path.stat().st_mode)[-3:]
+    except (NotImplementedError, KeyError, OSError):  # Windows, or a user without a name
+        return "", ""
 
 
 def compile_trial(system, known):
@@ -184,5 +185,6 @@ def compile_trial(system, known):
         error=said.get("error", "") if said else tail(ran.err),
         timed_out=ran.timed_out,
         fallback=said.get("fallback"),
+        modules=tuple(said.get("modules", ())),
         seconds=said.get("seconds"),
     )

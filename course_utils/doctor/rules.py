@@ -21,6 +21,7 @@ from course_utils.doctor import (
     rules_import,
     rules_install,
     rules_notebook,
+    rules_packages,
 )
 from course_utils.doctor.finding import Finding, unknown
 
@@ -66,14 +67,14 @@ RULES = (
     Rule(
         "packages outside",
         "Packages",
-        rules_install.packages_outside,
+        rules_packages.packages_outside,
         ("torch", "python"),
         (*NO_GROUND, "shadowing files"),
     ),
     Rule(
         "torch",
         "Packages",
-        rules_install.torch_installed,
+        rules_packages.torch_installed,
         ("packages", "torch", "course"),
         (*NO_GROUND, "shadowing files", "packages outside"),
     ),
@@ -84,13 +85,19 @@ RULES = (
         ("torch",),
         (*NO_GROUND, "shadowing files", "packages outside"),
     ),
-    Rule("NumPy", "Packages", rules_install.numpy_pair, ("packages",), NO_GROUND),
+    Rule(
+        "NumPy",
+        "Packages",
+        rules_packages.numpy_pair,
+        ("packages",),
+        (*NO_GROUND, "shadowing files", "packages outside"),
+    ),
     Rule(
         "matching pair",
         "Packages",
-        rules_install.matching_pair,
+        rules_packages.matching_pair,
         ("packages", "torch"),
-        (*NO_GROUND, "torch"),
+        (*NO_GROUND, "shadowing files", "packages outside", "torch imports"),
     ),
     Rule(
         "torchvision imports",
@@ -102,12 +109,12 @@ RULES = (
     Rule(
         "other packages",
         "Packages",
-        rules_install.other_packages,
+        rules_packages.other_packages,
         ("packages", "course"),
         (*NO_GROUND, "shadowing files", "torch"),
     ),
-    Rule("leftovers", "Packages", rules_install.leftovers, ("leftovers",)),
-    Rule("conda and pip", "Packages", rules_install.conda_and_pip, ("conda_packages",)),
+    Rule("leftovers", "Packages", rules_packages.leftovers, ("leftovers",)),
+    Rule("conda and pip", "Packages", rules_packages.conda_and_pip, ("conda_packages",)),
     Rule(
         "OpenMP twice",
         "Packages",

@@ -53,7 +53,16 @@ def other_switches(facts):
         for name in names
         if name not in tables.KNOWN_SWITCHES and not name.startswith("COURSE_")
     ]
-    return [note("D34", line) for line in said]
+    return _missing_preloads(facts) + [note("D34", line) for line in said]
+
+
+def _missing_preloads(facts):
+    why = "Every program then prints 'ERROR: ld.so: object ... cannot be preloaded', and goes on."
+    fix = fixes.unset(facts, "LD_PRELOAD")
+    return [
+        note("D34", f"LD_PRELOAD names {path}, which is not there", why, fix)
+        for path in facts.missing_preloads
+    ]
 
 
 def compiler(facts):
@@ -115,8 +124,6 @@ def _no_openmp(facts, trial):
     )
     why = "Kernels for the CPU use it for their threads. " + WITHOUT.format("aot_eager")
     fix = fixes.openmp(facts)
-    if "Apple clang" in trial.output and facts.machine.platform != "darwin":
-        fix = "brew install libomp"
     return problem("D18", found, why, fix, stops="compile")
 
 
@@ -130,9 +137,9 @@ def cache_folder(facts):
     if cache.failed_at:
         return [_not_writable(facts, cache)]
     findings = []
-    if cache.loaded is None:
+    if cache.loaded is None and (facts.compiler is None or facts.compiler.works):
         findings.append(unknown("D20", f"Whether a library in {cache.path} loads was not tried"))
-    else:
+    elif cache.loaded:
         findings.append(ok("D20", f"Compiled kernels go to {cache.path}"))
     return findings + _shared_between_cpus(facts, cache)
 
@@ -147,7 +154,7 @@ def _not_writable(facts, cache):
     found = "Cannot {} {}: {}".format(
         {"make": "make the folder", "write": "write in"}[cache.failed_at], cache.path, cache.error
     )
-    found += f" (owner: {cache.owner})" if cache.owner else ""
+    found += f" (owner: {cache.owner}, mode {cache.mode})" if cache.owner else ""
     why = "torch.compile keeps what it compiled there. " + WITHOUT.format("aot_eager")
     return problem("D21", found, why, _other_folder(facts, cache), stops="compile")
 

@@ -91,8 +91,9 @@ def _foreign_libraries(facts, tried):
         if again is not None and again.worked:
             return problem(
                 "D08",
-                "torch works without {}={}".format(name, facts.switches.get(name, "")),
-                "The variable puts other libraries before torch's own. " + _last(tried.error),
+                "import torch fails because of {}={}".format(name, facts.switches.get(name, "")),
+                "It puts other libraries before torch's own. Without it torch works. It ends in: "
+                + tried.last_words,
                 fixes.unset(facts, name),
             )
     return None
@@ -127,18 +128,18 @@ def _old_glibc(facts, tried):
 
 
 def _broken_numpy(facts, tried):
-    if "numpy" not in _last(tried.error).lower() and "numpy/__init__.py" not in tried.error:
+    if "numpy" not in tried.last_words.lower() and "numpy/__init__.py" not in tried.error:
         return None
     return problem(
         "D10",
-        f"numpy is broken and stops torch: {_last(tried.error)}",
+        f"numpy is broken and stops torch: {tried.last_words}",
         "torch imports numpy where it finds one.",
         f"{fixes.python_command(facts)} -m pip install --force-reinstall numpy",
     )
 
 
 def _missing_module(facts, tried):
-    named = re.search(r"No module named '([\w.]+)'", _last(tried.error))
+    named = re.search(r"No module named '([\w.]+)'", tried.last_words)
     if not named:
         return None
     if named.group(1).split(".")[0] == "torch":
@@ -160,13 +161,13 @@ def _ended_by_signal(facts, tried):
         return problem("torch-import", "The system killed 'import torch'", why, fix)
     if tried.code in CRASH | ABORT:
         found = f"import torch crashed (return code {tried.code})"
-        why = "A compiled library is damaged or does not fit. " + _last(tried.error)
+        why = "A compiled library is damaged or does not fit. " + tried.last_words
         return problem("torch-import", found, why.strip(), _reinstall(facts))
     return None
 
 
 def _other_failure(facts, tried):
-    found = "import torch fails: {}".format(_last(tried.error) or "it said nothing")
+    found = "import torch fails: {}".format(tried.last_words or "it said nothing")
     return problem("torch-import", found, "The installation is not whole.", _reinstall(facts))
 
 
@@ -184,10 +185,10 @@ def torchvision_imports(facts):
     broken = tried.said.get("nms") if tried.worked else None
     if tried.worked and not isinstance(broken, dict):
         return [ok("torchvision-import", "import torchvision works, and its operators answer")]
-    said = broken.get("error") if isinstance(broken, dict) else _last(tried.error)
+    said = broken.get("error") if isinstance(broken, dict) else tried.last_words
     found = "torchvision does not work: {}".format(said or f"return code {tried.code}")
     why = "Its compiled operators do not load beside this torch."
-    fix = f"{_reinstall(facts)}  {fixes.restart(facts)}"
+    fix = f"{_reinstall(facts)}  {fixes.RESTART}"
     return [problem("D01", found, why, fix)]
 
 
@@ -205,8 +206,3 @@ def openmp_twice(facts):
         fix = "Make a fresh environment from one package manager: python3 course.py"
         findings.append(warning("D09", found, why, fix))
     return findings
-
-
-def _last(text):
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else ""

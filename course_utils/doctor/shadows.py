@@ -5,7 +5,7 @@ place of Python's own, by torch too, and the error message names neither. This m
 next to nothing, since such a file may keep the doctor itself from starting.
 
 Kind:    plumbing
-Public:  hides, shadows
+Public:  COURSE_PACKAGES, hides, shadows
 Imports: os, sys
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["hides", "shadows"]
+__all__ = ["COURSE_PACKAGES", "hides", "shadows"]
 
 COURSE_PACKAGES = set(
     (
@@ -22,6 +22,9 @@ COURSE_PACKAGES = set(
         "typing_extensions IPython ipykernel ipywidgets anywidget traitlets jupyterlab course_utils"
     ).split()
 )
+
+# even an empty folder of one of these names is taken for it where it is not installed
+FOUNDATIONS = ("torch", "torchvision", "numpy")
 
 # what matters of Python 3.10 to 3.14 where this Python cannot list its own modules (before 3.10)
 STANDARD = (
@@ -73,7 +76,7 @@ def _is_module(folder, entry, entries):
     if not os.path.isdir(path) or _is_installed_here(folder, name, entries):
         return False
     # without __init__.py Python takes a folder only where it finds no real package
-    return name in COURSE_PACKAGES or os.path.isfile(os.path.join(path, "__init__.py"))
+    return name in FOUNDATIONS or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
 def _is_installed_here(folder, name, entries):
