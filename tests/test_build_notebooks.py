@@ -71,7 +71,7 @@ double(4)
 MODULES = {
     "__init__.py": "",
     "checks/__init__.py": "from course_utils.checks import grading\n",
-    "checks/grading.py": "",
+    "checks/grading.py": "from course_utils.checks import ch01\n",
     "checks/ch01.py": "",
     "checks/ch03.py": "",
     "plotting.py": "from course_utils import palette\n",
