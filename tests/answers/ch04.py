@@ -271,7 +271,7 @@ ANSWERS = {
             (lambda a, b: Node(a.value / b.value, [(a, 1 / b.value)]), "the first input only"),
             (lambda a, b: Node(b.value / a.value, [(a, 1.0), (b, 1.0)]), "the value of divide"),
             (lambda a, b: a.value / b.value, "return a Node"),
-            (lambda a, b: a / b, "unsupported operand"),
+            (lambda a, b: a / b, "a.value and b.value"),
         ],
     ),
     "4.4": Answers(
@@ -289,7 +289,7 @@ ANSWERS = {
     "4.5": Answers(
         right=[descend, descend_by_grad, descend_by_optimizer],
         wrong=[
-            (descend_recorded, "belongs into `with torch.no_grad():`"),
+            (descend_recorded, "belongs inside `with torch.no_grad():`"),
             (descend_rebinding, "you returned another tensor"),
             (descend_new_leaf, "the caller's w still holds 4"),
             (descend_without_clearing, "never cleared w.grad"),
