@@ -228,7 +228,7 @@ def examine(python):
 
 def install_development(python):
     # type: (str) -> None
-    """Install what tests, book and slides need; what npm brings too, where there is npm."""
+    """Install what tests, book and slides need beyond the course itself."""
     if sys.version_info < (3, 11):
         raise Stop("Tests and book need Python 3.11 or newer, since Sphinx does; the course 3.10.")
     requirements = ROOT / "requirements-dev.txt"
@@ -238,12 +238,23 @@ def install_development(python):
         pip_install(python, listed, f"what {requirements.name} lists")
         if python == str(PYTHON):
             update_state(development=wanted)
+    install_assets(python)
+
+
+def install_assets(python):
+    # type: (str) -> None
+    """Install the scripts and styles of book and slides, if there is an npm to do it."""
     npm = shutil.which("npm")  # npm.cmd on Windows, which needs its whole name
-    if npm:
+    if npm is None:
+        return
+    installed = ROOT / "node_modules" / ".course-lock"
+    wanted = digest((ROOT / "package-lock.json").read_bytes())
+    if not installed.exists() or installed.read_text() != wanted:
         if call([npm, "ci", "--no-audit", "--no-fund"]) != 0:
             raise Stop(f"npm could not install what the book needs; {advice()}", code=1)
-        if call([python, "tools/vendor_assets.py"]) != 0:
-            raise Stop("tools/vendor_assets.py failed; its message stands above.", code=1)
+        write_whole(installed, wanted.encode())
+    if call([python, "tools/vendor_assets.py"]) != 0:
+        raise Stop("tools/vendor_assets.py failed; its message stands above.", code=1)
 
 
 def pin(package):
