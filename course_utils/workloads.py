@@ -7,12 +7,13 @@ between the two results: a fast wrong answer is no use. Where nothing can be com
 half is measured and a sentence says why.
 
 Kind:    plumbing; chapter 1 uses it before anything is explained, chapter 7 opens its source
-Public:  Demo, Host, Outcome, Pair, Workload, get, names, run, speedup_demo
+Public:  Demo, Host, Outcome, Pair, Workload, as_data, get, names, run, speedup_demo
 Imports: torch, torchvision (for one workload), benchmark, compile_stack, runtime
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
 import os
@@ -31,11 +32,15 @@ __all__ = [
     "Outcome",
     "Pair",
     "Workload",
+    "as_data",
     "get",
     "names",
     "run",
     "speedup_demo",
 ]
+
+
+_ENOUGH_SECONDS = 6.0  # of timing for one workload; a busy machine makes a call ten times longer
 
 
 @dataclass(frozen=True)
@@ -152,11 +157,20 @@ def speedup_demo(
 
     Args:
         wanted: names of workloads; none means all.
-        rounds: timed blocks of each half of a workload.
+        rounds: timed blocks of each half of a workload; fewer where they last too long.
         report: called with a sentence before each step that takes time.
     """
     chosen = [get(name).name for name in wanted or names()]  # a wrong name fails before the wait
     return Demo(_host(), tuple(run(name, rounds=rounds, report=report) for name in chosen))
+
+
+def as_data(demo: Demo) -> dict[str, object]:
+    """Return a demo as plain data, fit for JSON; ``schema`` counts up when a key changes."""
+    return {
+        "schema": 1,
+        "host": dataclasses.asdict(demo.host),
+        "workloads": [_outcome_as_data(outcome) for outcome in demo.outcomes],
+    }
 
 
 def run(name: str, *, rounds: int = 30, report: Callable[[str], object] | None = None) -> Outcome:
@@ -184,6 +198,7 @@ def run(name: str, *, rounds: int = 30, report: Callable[[str], object] | None =
     timings = benchmark.compare(
         {"eager": pair.eager, "compiled": pair.compiled},
         rounds=rounds,
+        seconds=_ENOUGH_SECONDS,
         first_calls={"eager": eager_first, "compiled": compiled_first},
     )
     return Outcome(workload, timings, seen.graphs, seen.breaks, seen.reasons, difference)
@@ -193,7 +208,10 @@ def _eager_alone(
     workload: Workload, pair: Pair, first_call: float, rounds: int, error: str
 ) -> Outcome:
     timings = benchmark.compare(
-        {"eager": pair.eager}, rounds=rounds, first_calls={"eager": first_call}
+        {"eager": pair.eager},
+        rounds=rounds,
+        seconds=_ENOUGH_SECONDS,
+        first_calls={"eager": first_call},
     )
     return Outcome(workload, timings, compile_error=error)
 
@@ -359,6 +377,26 @@ def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     errors = dict.fromkeys(o.compile_error for o in outcomes if o.compile_error)
     breaks = [f"{o.workload.name}: {reason}" for o in outcomes for reason in o.reasons]
     return [*errors, *breaks]
+
+
+def _outcome_as_data(outcome: Outcome) -> dict[str, object]:
+    timings, ratio = outcome.timings.timings, outcome.ratio
+    return {
+        "name": outcome.workload.name,
+        "title": outcome.workload.title,
+        "first_call_seconds": {name: timing.first_call for name, timing in timings.items()},
+        "seconds_per_call": {name: timing.median for name, timing in timings.items()},
+        "spread": {name: timing.spread for name, timing in timings.items()},
+        "rounds": len(timings["eager"].samples),
+        "speed_up": None if ratio is None else dataclasses.asdict(ratio),
+        "verdict": outcome.verdict,
+        "graphs": outcome.graphs,
+        "breaks": outcome.breaks,
+        "reasons": list(outcome.reasons),
+        "largest_difference": outcome.largest_difference,
+        "break_even_calls": outcome.break_even,
+        "compile_error": outcome.compile_error,
+    }
 
 
 def _host() -> Host:

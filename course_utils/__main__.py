@@ -1,0 +1,171 @@
+"""Run a tool of the course from a shell: ``python -m course_utils doctor | speedup | where``.
+
+A command must work when its neighbour cannot: the doctor runs where torch is missing or broken.
+So nothing is imported here before the command is known.
+
+Kind:    plumbing
+Public:  main
+Imports: the standard library; then what the command needs (doctor, workloads, plotting, places)
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "doctor": "check this installation and say what to do (works without torch)",
+    "speedup": "measure ready workloads, eager and compiled",
+    "where": "show folders, cache and versions",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name, and return the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview())
+        return 0
+    command, rest = arguments[0], arguments[1:]
+    if command not in _COMMANDS:
+        print(
+            f"There is no command {command!r}; there are {', '.join(_COMMANDS)}.", file=sys.stderr
+        )
+        return 2
+    try:
+        return {"doctor": _doctor, "speedup": _speedup, "where": _where}[command](rest)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+
+
+def _overview() -> str:
+    lines = [f"  {name:<8} {what}" for name, what in _COMMANDS.items()]
+    usage = "usage: python -m course_utils COMMAND [--help] [...]"
+    return "\n".join([usage, "", *lines])
+
+
+def _doctor(arguments: list[str]) -> int:
+    from course_utils.doctor import cli
+
+    return cli.main(arguments)
+
+
+def _speedup(arguments: list[str]) -> int:
+    options = _speedup_options(arguments)
+    try:
+        from course_utils import runtime, workloads
+    except ImportError as missing:
+        print(
+            f"speedup needs torch and its companions, and {missing.name} cannot be imported; "
+            "`python -m course_utils doctor` says why.",
+            file=sys.stderr,
+        )
+        return 1
+    if options.list:
+        for name in workloads.names():
+            print(f"{name:<16} {workloads.get(name).title}. {workloads.get(name).why}")
+        return 0
+    unknown = [name for name in options.workloads if name not in workloads.names()]
+    if unknown:
+        print(
+            f"There is no workload {unknown[0]!r}; there are {', '.join(workloads.names())}.",
+            file=sys.stderr,
+        )
+        return 2
+
+    runtime.start(0)
+    demo = workloads.speedup_demo(*options.workloads, rounds=options.rounds, report=_progress)
+    print(json.dumps(workloads.as_data(demo), indent=2) if options.json else demo)
+    if options.plot:
+        return _plot(demo, options.plot)
+    return 0
+
+
+def _speedup_options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m course_utils speedup",
+        description="Measure ready workloads, eager and compiled. Without a C++ compiler the "
+        "eager half is measured alone, and a sentence says so.",
+    )
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="which; all if none")
+    parser.add_argument("--list", action="store_true", help="show the workloads and stop")
+    parser.add_argument("--json", action="store_true", help="print data instead of the table")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the speed-ups into FILE")
+    parser.add_argument(
+        "--rounds",
+        type=_rounds,
+        default=30,
+        help="timed blocks of each half, at least 5; fewer once six seconds are up (30)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 5:
+        raise argparse.ArgumentTypeError(f"needs a number of at least 5, not {text}")
+    return int(text)
+
+
+def _progress(sentence: str) -> None:
+    # on standard error, so that the table alone can be sent into a file
+    print(f"{sentence} ...", file=sys.stderr, flush=True)
+
+
+def _plot(demo, file: Path) -> int:
+    from course_utils import plotting
+
+    if not demo.ratios:
+        print("Nothing was compiled, so there is no speed-up to draw.", file=sys.stderr)
+        return 0
+    try:
+        plotting.timing_bars(demo).savefig(file, dpi=150)
+    except (OSError, ValueError) as failure:  # no such folder, or no such kind of picture
+        print(f"{file} cannot be drawn: {failure}", file=sys.stderr)
+        return 1
+    print(f"Drawn in {file}", file=sys.stderr)
+    return 0
+
+
+def _where(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m course_utils where", description="Show folders, cache and versions."
+    )
+    parser.add_argument("--json", action="store_true", help="print data instead of lines")
+    options = parser.parse_args(arguments)
+
+    found = _places()
+    if options.json:
+        print(json.dumps(found, indent=2))
+    else:
+        for name, value in found.items():
+            print(f"{name:<14} {value}")
+    return 0
+
+
+def _places() -> dict[str, str]:
+    from course_utils import places
+
+    found = {
+        "course": str(places.repository()),
+        "my work": str(places.my_work()),
+        "cache": str(places.cache_root()),
+        "python": f"{platform.python_version()} at {sys.executable}",
+    }
+    for package in ("torch", "torchvision", "numpy", "matplotlib", "jupyterlab"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""The front door finds its commands, imports no more than they need, and ends with a true code."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import __main__ as front_door
+from course_utils import workloads
+from course_utils.benchmark import Comparison, Timing
+from course_utils.workloads import Demo, Host, Outcome
+
+HOST = Host(torch="2.14.1", device="cpu", capability="AVX2", threads=2, date="2026-05-01")
+
+
+@pytest.fixture
+def demo(monkeypatch, tmp_path):
+    """A demo that is measured already; the fixture's list holds what was asked for."""
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path))
+    timings = Comparison({"eager": Timing(0.1, (2.0,) * 5), "compiled": Timing(9.0, (1.0,) * 5)})
+    found = Demo(HOST, (Outcome(workloads.get("gelu_by_hand"), timings, 1, 0, (), 0.0),))
+    asked = []
+
+    def measured(*names, rounds, report):
+        asked.append((names, rounds))
+        report("measuring")
+        return found
+
+    monkeypatch.setattr(workloads, "speedup_demo", measured)
+    return asked
+
+
+def run(*arguments, environ=None, code=None, timeout=240):
+    command = ["-c", code] if code else ["-m", "course_utils", *arguments]
+    return subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=timeout,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(environ or {})},
+    )
+
+
+def test_without_a_command_it_lists_them(capsys):
+    assert front_door.main([]) == 0
+
+    told = capsys.readouterr().out
+    assert all(command in told for command in ("doctor", "speedup", "where"))
+
+
+def test_an_unknown_command_is_a_sentence_and_code_2(capsys):
+    assert front_door.main(["speedups"]) == 2
+
+    told = capsys.readouterr().err
+    assert told == "There is no command 'speedups'; there are doctor, speedup, where.\n"
+
+
+@pytest.mark.parametrize("command", ["speedup", "where"])
+def test_each_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        front_door.main([command, "--help"])
+
+    assert ended.value.code == 0
+    assert f"python -m course_utils {command}" in capsys.readouterr().out
+
+
+def test_the_table_goes_to_standard_output_and_progress_does_not(demo, capsys):
+    assert front_door.main(["speedup", "gelu_by_hand", "--rounds", "7"]) == 0
+
+    told = capsys.readouterr()
+    assert demo == [(("gelu_by_hand",), 7)]
+    assert told.out.startswith("workload")
+    assert "measuring" not in told.out and "measuring" in told.err
+
+
+def test_json_is_all_that_standard_output_holds(demo, capsys):
+    assert front_door.main(["speedup", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["schema"] == 1
+
+
+def test_an_unknown_workload_is_code_2_with_the_list(demo, capsys):
+    assert front_door.main(["speedup", "gelu"]) == 2
+
+    assert "no workload 'gelu'; there are pointwise_chain, gelu_by_hand" in capsys.readouterr().err
+    assert demo == []
+
+
+def test_list_names_every_workload_and_measures_none(demo, capsys):
+    assert front_door.main(["speedup", "--list"]) == 0
+
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(
+        workloads.names()
+    )
+    assert demo == []
+
+
+@pytest.mark.parametrize("rounds", ["4", "-1", "many"])
+def test_too_few_rounds_are_refused(demo, rounds, capsys):
+    with pytest.raises(SystemExit) as ended:
+        front_door.main(["speedup", "--rounds", rounds])
+
+    assert ended.value.code == 2
+    assert "at least 5" in capsys.readouterr().err
+
+
+def test_plot_writes_a_picture(demo, tmp_path):
+    file = tmp_path / "speed up.png"
+
+    assert front_door.main(["speedup", "--plot", str(file)]) == 0
+
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["no/such/folder.png", "picture.unknown"])
+def test_a_plot_that_cannot_be_written_is_a_sentence_and_code_1(demo, tmp_path, name, capsys):
+    assert front_door.main(["speedup", "--plot", str(tmp_path / name)]) == 1
+
+    assert "cannot be drawn" in capsys.readouterr().err
+
+
+def test_stopping_it_is_code_130_without_a_traceback(monkeypatch, capsys):
+    def stopped(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workloads, "speedup_demo", stopped)
+
+    assert front_door.main(["speedup"]) == 130
+    assert capsys.readouterr().err.endswith("Stopped.\n")
+
+
+def test_where_shows_folders_cache_and_versions(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path))
+
+    assert front_door.main(["where", "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["cache"] == str(tmp_path)
+    assert found["my work"].endswith("my_work")
+    assert found["torch"].startswith("2.")
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # importing it now fails, as on a machine without it
+from course_utils.__main__ import main
+sys.exit(main({arguments}))
+"""
+
+
+@pytest.mark.parametrize("arguments", [["where"], ["--help"], ["doctor", "--help"]])
+def test_these_work_where_torch_is_missing(arguments):
+    done = run(code=WITHOUT_TORCH.format(arguments=arguments))
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_speedup_without_torch_is_a_sentence_and_code_1():
+    done = run(code=WITHOUT_TORCH.format(arguments=["speedup"]))
+
+    assert done.returncode == 1
+    assert "speedup needs torch" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_compiler_eager_is_shown_alone_and_that_is_no_failure(tmp_path):
+    environ = {"PATH": str(tmp_path), "CXX": "", "COURSE_CACHE": str(tmp_path / "cache")}
+    environ["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path / "inductor")
+
+    done = run("speedup", "tiny_function", "--rounds", "5", environ=environ)
+
+    assert done.returncode == 0, done.stderr
+    assert "eager alone" in done.stdout
+    assert "needs a C++ compiler and found none" in done.stdout
+
+
+@pytest.mark.parametrize("switch", ["TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_with_compiling_switched_off_eager_is_shown_alone(switch, tmp_path):
+    environ = {switch: "1", "COURSE_CACHE": str(tmp_path)}
+
+    done = run("speedup", "tiny_function", "--rounds", "5", environ=environ)
+
+    assert done.returncode == 0, done.stderr
+    assert f"built no graph, the environment sets {switch}=1." in done.stdout
+
+
+def test_a_real_compiled_function_gives_the_same_result():
+    # for a single kernel, headers compiled beforehand cost more than they save
+    environ = {"TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
+
+    done = run("speedup", "tiny_function", "--rounds", "5", "--json", environ=environ)
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["workloads"][0]
+    if found["compile_error"] and not os.environ.get("CI"):
+        pytest.skip(found["compile_error"])
+    assert found["compile_error"] is None
+    assert (found["graphs"], found["breaks"]) == (1, 0)
+    assert found["largest_difference"] < 1e-6
