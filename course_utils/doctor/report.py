@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import textwrap
 
 __all__ = ["SCHEMA", "html", "json_text", "text"]
 
@@ -17,11 +18,16 @@ SCHEMA = 1
 
 GROUPS = ("Machine", "Python", "Packages", "Compiling", "Notebooks", "Settings")
 MARKS = {"ok": "✓", "note": "·", "warning": "!", "problem": "✗", "unknown": "?"}
-PLAIN_MARKS = {"ok": "ok", "note": "note", "warning": "WARN", "problem": "STOP", "unknown": "?"}
+PLAIN_MARKS = {
+    "ok": "ok  ",
+    "note": "note",
+    "warning": "WARN",
+    "problem": "STOP",
+    "unknown": "?   ",
+}
 COLOURS = {"ok": "32", "note": "36", "warning": "33", "problem": "31", "unknown": "35"}
 WORDS = {"unknown": "cannot tell"}
-INDENT = "       "
-WIDTH = 96
+HEADING_WIDTH, WIDTH = 11, 100
 
 
 def text(findings, verdict, colour: bool = False, ascii_only: bool = False) -> str:
@@ -35,13 +41,13 @@ def text(findings, verdict, colour: bool = False, ascii_only: bool = False) -> s
     """
     lines = []
     for group, members in _grouped(findings):
-        lines += ["", group]
-        for finding in members:
-            lines += _finding_lines(finding, colour, ascii_only)
+        for number, finding in enumerate(members):
+            heading = group if number == 0 else ""
+            lines += _finding_lines(heading, finding, colour, ascii_only)
     lines += ["", verdict.sentence]
     if verdict.first:
         lines += ["First: " + verdict.first]
-    whole = "\n".join(lines).strip("\n") + "\n"
+    whole = "\n".join(lines) + "\n"
     return whole.encode("ascii", "replace").decode("ascii") if ascii_only else whole
 
 
@@ -50,33 +56,28 @@ def _grouped(findings):
     return [(group, members) for group, members in groups if members]
 
 
-def _finding_lines(finding, colour, ascii_only):
+def _finding_lines(heading, finding, colour, ascii_only):
     mark = (PLAIN_MARKS if ascii_only else MARKS)[finding.status]
-    mark = mark.ljust(4) if ascii_only else mark.ljust(2)
+    indent = " " * (HEADING_WIDTH + len(mark) + 1)
     if colour:
         mark = f"\033[{COLOURS[finding.status]}m{mark}\033[0m"
     found = finding.found
     if finding.status == "unknown":
         found += " (cannot tell)"
     tag = "" if finding.status == "ok" else f"  [{finding.id}]"
-    lines = _wrapped(f"  {mark} ", found + tag, len(INDENT))
+    lines = _wrapped(f"{heading:{HEADING_WIDTH}}{mark} ", indent, found + tag)
     if finding.why:
-        lines += _wrapped(INDENT, finding.why)
+        lines += _wrapped(indent, indent, finding.why)
     if finding.fix:
         # a command is never broken, so that it can be copied
-        lines.append(INDENT + ("-> " if ascii_only else "→ ") + finding.fix)
+        lines.append(indent + ("-> " if ascii_only else "→ ") + finding.fix)
     return lines
 
 
-def _wrapped(first, words, indent=None):
-    import textwrap
-
-    rest = " " * len(INDENT)
-    filled = textwrap.wrap(
-        words, WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
-    )
-    filled = filled or [""]
-    return [first + filled[0]] + [rest + line for line in filled[1:]]
+def _wrapped(first, rest, words):
+    width = WIDTH - len(rest)
+    filled = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    return [(rest if number else first) + line for number, line in enumerate(filled or [""])]
 
 
 def json_text(facts, findings, verdict) -> str:
