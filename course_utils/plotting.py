@@ -666,6 +666,8 @@ def _jumps(axes: Axes, tensor: torch.Tensor, across: int, top: float) -> None:
     """Draw the step that each axis takes in memory, as an arrow from the first element."""
     start = tensor.storage_offset()
     names = {1: ["next element"], 2: ["next row", "next column"]}.get(tensor.ndim, [])
+    on_this_line = [s for s in (0, *tensor.stride()) if (start + s) // across == start // across]
+    words_x = 0.8 + 1.05 * (start % across + max(on_this_line)) + 0.95  # clear of every arrow
     for axis, (name, step) in enumerate(zip(names, tensor.stride(), strict=True)):
         if tensor.shape[axis] < 2 or not tensor.numel():
             continue
@@ -688,7 +690,7 @@ def _jumps(axes: Axes, tensor: torch.Tensor, across: int, top: float) -> None:
         )
         if step:
             axes.add_patch(arrow)
-        axes.text(0, height, words, color=colour)
+        axes.text(words_x, height, words, color=colour)
 
 
 def _row_colour(row: int) -> str:
