@@ -39,7 +39,7 @@ def explore(function: Callable[..., object], /, **controls: object) -> object:
         import ipywidgets  # noqa: F401
     except ImportError:
         return function(**start)
-    result = _Result(function(**start))
+    result = _call(function, start)
     made = {name: _control(name, control, start[name]) for name, control in controls.items()}
     return _panel_class()(function, made, result)
 
@@ -66,15 +66,23 @@ class _Result:
 
 
 def _call(function: Callable[..., object], arguments: dict) -> _Result:
-    """Call the function after a control was moved; an error becomes one line."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
             value = function(**arguments)
+    except Exception:
+        print(printed.getvalue(), end="")
+        raise
+    return _Result(value, printed.getvalue())
+
+
+def _call_again(function: Callable[..., object], arguments: dict) -> _Result:
+    """Call the function after a control was moved; an error becomes one line."""
+    try:
+        return _call(function, arguments)
     except Exception as error:
         message = str(error).strip().split("\n")[0]
-        return _Result(None, f"{printed.getvalue()}{type(error).__name__}: {message}\n")
-    return _Result(value, printed.getvalue())
+        return _Result(None, f"{type(error).__name__}: {message}\n")
 
 
 @functools.cache
@@ -94,7 +102,7 @@ def _panel_class() -> type:
 
         def _update(self, _: object) -> None:
             arguments = {name: control.value for name, control in self._controls.items()}
-            self._output.outputs = _call(self._function, arguments).as_outputs()
+            self._output.outputs = _call_again(self._function, arguments).as_outputs()
 
         def __repr__(self) -> str:
             name = getattr(self._function, "__name__", "function")

@@ -223,6 +223,7 @@ def test_a_right_choice_after_a_wrong_one_tells_all_reasons(page):
 
     told = page.get_by_role("status").nth(1).inner_text()
     assert told.startswith("Right. count again")
+    assert told.count("count again") == 1
     assert "one: too few" in told
     assert "three: too many" in told
     assert page.locator(".course-quiz-mark").all_inner_texts()[3:].count("✗") == 1
