@@ -9,8 +9,11 @@ Public:  cache_root, compile_cache, my_work, repository
 Imports: the standard library only; parses under Python 3.7
 """
 
+import getpass
 import os
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 __all__ = ["cache_root", "compile_cache", "my_work", "repository"]
@@ -56,7 +59,9 @@ def compile_cache(torch_version, capability, root=None):
     """Return the folder in which TorchInductor keeps what it compiled.
 
     Inductor's own key leaves out the instruction set of the CPU: a cache filled at AVX512 and
-    read at AVX2 gives wrong numbers without a word. So the folder's name holds it.
+    read at AVX2 gives wrong numbers without a word. So the folder's name holds it. And Inductor
+    splits the compiler's command at blanks, so a folder below "Ada Lovelace" cannot be compiled
+    into: then it lies where temporary files do.
 
     Args:
         torch_version: ``torch.__version__``, the build tag included.
@@ -67,4 +72,14 @@ def compile_cache(torch_version, capability, root=None):
     'torch-2.14.1+cpu-AVX2'
     """
     root = cache_root() if root is None else root
+    if re.search(r"\s", str(root)):
+        root = Path(tempfile.gettempdir(), "pytorch-course-" + re.sub(r"\W", "_", _user()))
     return root / "inductor" / f"torch-{torch_version}-{capability}".replace(" ", "_")
+
+
+def _user():
+    # type: () -> str
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container may give its user no name
+        return "user"

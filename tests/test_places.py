@@ -45,6 +45,24 @@ def test_cpus_with_other_instructions_never_share_compiled_kernels():
     assert len(folders) == 9
 
 
+def test_no_compiled_kernel_lies_below_a_folder_with_a_blank(monkeypatch):
+    monkeypatch.setattr(places.getpass, "getuser", lambda: "Ada Lovelace")
+    monkeypatch.setattr(places.tempfile, "gettempdir", lambda: "/tmp")
+
+    folder = places.compile_cache("2.14.1", "AVX2", Path("/home/Ada Lovelace/.cache"))
+
+    assert folder == Path("/tmp/pytorch-course-Ada_Lovelace/inductor/torch-2.14.1-AVX2")
+
+
+def test_a_user_without_a_name_has_a_cache_too(monkeypatch):
+    def nobody():
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(places.getpass, "getuser", nobody)
+
+    assert "pytorch-course-user" in str(places.compile_cache("2.14.1", "AVX2", Path("a b")))
+
+
 def test_the_repository_holds_this_package_and_the_students_folder():
     assert (places.repository() / "course_utils" / "places.py").is_file()
     assert places.my_work().parent == places.repository()
