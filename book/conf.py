@@ -51,6 +51,7 @@ html_theme_options = {
     "path_to_docs": "book",
     "home_page_in_toc": True,
     "show_navbar_depth": 1,
+    "collapse_navbar": True,  # the exercises of the chapter that is open, and no buttons
     "show_toc_level": 2,
     "navbar_persistent": [],  # the sidebar has a search field already
     "use_download_button": True,

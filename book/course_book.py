@@ -29,7 +29,7 @@ from sphinx.errors import ConfigError  # noqa: E402
 __all__ = ["chapter_table", "setup"]
 
 TABLE_MARK = "<!-- table of chapters -->"
-ADDRESS_MARK = "ADDRESS_OF_THIS_REPOSITORY"
+ADDRESS_MARK = "<address of this repository>"
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -78,7 +78,7 @@ def _complete_source(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == app.config.root_doc:
         chapters = read_chapters(_notebooks(app))
         for path in _notebooks(app).rglob("*.ipynb"):
-            app.env.note_dependency(str(path), docname=docname)
+            app.env.note_dependency(str(path))
         source[0] = source[0].replace(TABLE_MARK, chapter_table(chapters, "../"))
         if app.config.course_repository:
             source[0] = source[0].replace(ADDRESS_MARK, app.config.course_repository)

@@ -67,13 +67,10 @@ def render(notebook: nbformat.NotebookNode, chapter: Chapter) -> str:
         exclude_output_prompt=True,
         filters={"markdown2html": _markdown_filter, "heading2html": heading_to_html},
     )
-    # a picture of a figure is sharper than its text, and a widget is more than its twin in HTML
     resources = {
         "chapter": chapter,
         "code_css": HtmlFormatter(style=CODE_STYLE).get_style_defs(".highlight"),
-        "has_math": any(
-            re.search(r"\$.+?\$", c.source, re.S) for c in cells if "markdown" in c.cell_type
-        ),
+        "has_math": any(_has_formula(c.source) for c in cells if c.cell_type == "markdown"),
         "has_widgets": bool(notebook.metadata.get("widgets")),
     }
     page, _ = exporter.from_notebook_node(arranged, resources=resources)
@@ -97,6 +94,13 @@ def _cells(slide: Slide) -> list[nbformat.NotebookNode]:
 
 def _text(role: str, markdown: str, **more: object) -> nbformat.NotebookNode:
     return nbformat.v4.new_markdown_cell(markdown, metadata={"deck": {"role": role, **more}})
+
+
+def _has_formula(markdown: str) -> bool:
+    tokens = [
+        part for token in MARKDOWN.parse(markdown) for part in (token, *(token.children or []))
+    ]
+    return any(token.type.startswith("math_") for token in tokens)
 
 
 @pass_context

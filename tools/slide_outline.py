@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import nbformat
@@ -25,10 +25,11 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 __all__ = ["Piece", "Slide", "outline"]
 
 HIDDEN = {"setup", "no-slide"}
-# about as many lines of code as fit below a heading without shrinking
-ROOM = 19
-# lines of code that one output takes, by what it is
-IMAGE, WIDGET, TABLE_ROW = 12, 10, 1.4
+# lines of code that a slide may take below its heading; a few more than fit at full size, since
+# a slide that is a little smaller is better than two that are half empty
+ROOM = 23
+# what other things take, in lines of code; frames and margins included
+IMAGE, WIDGET, TABLE_ROW, FRAME, MARGIN = 13, 10, 1.4, 1.6, 1.2
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table").use(dollarmath_plugin)
 
@@ -52,8 +53,9 @@ class Piece:
         if self.cell is None:
             lines = self.markdown.splitlines()
             height = sum(1.3 * math.ceil(len(line) / 75) for line in lines if line.strip())
-            return height + IMAGE * self.markdown.count("![")
-        source = 0 if self.role == "output" else self.cell.source.count("\n") + 2
+            images = self.markdown.count("![")
+            return height + (IMAGE - 2) * images + (self.role == "question")
+        source = 0 if self.role == "output" else self.cell.source.count("\n") + 1 + FRAME
         return source + sum(_output_weight(output) for output in self.cell.outputs)
 
 
@@ -90,9 +92,10 @@ def outline(
         if cell.cell_type == "markdown":
             deck.add_text(cell.source, tags)
         elif cell.cell_type == "code" and "remove-cell" not in tags:
-            role = "output" if re.search(r"\bquiz\.ask\(", cell.source) else "code"
-            piece = Piece(role, cell=cell, alt=(images or {}).get(position, {}).get("alt", ""))
-            deck.add_pieces([piece], new_slide="slide" in tags)
+            asks = "quiz.ask(" in cell.source
+            alt = (images or {}).get(position, {}).get("alt", "")
+            piece = Piece("output" if asks else "code", cell=cell, alt=alt)
+            deck.add_pieces([piece], new_slide=asks or "slide" in tags)
     return deck.finished()
 
 
@@ -112,13 +115,12 @@ class _Deck:
         if "slide" in tags:
             self._show_whole(markdown)
             return
-        blocks = list(_blocks(markdown))
-        for (kind, text), (following, _) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        for kind, text in _with_lead_ins(_blocks(markdown)):
             if kind.startswith("heading"):
                 self._open(text, int(kind[-1]))
             elif kind == "question":
                 self.waiting.append(Piece("question", text))
-            elif kind == "shown" or (following == "shown" and _leads_in(text)):
+            elif kind == "shown":
                 self.add_pieces([Piece("shown", text)])
             elif self.after_output:  # the sentence after an output belongs to that output
                 self._slide().notes.append(text)
@@ -131,7 +133,7 @@ class _Deck:
         self.waiting = []
         slide = self._slide()
         full = slide.weight + sum(piece.weight for piece in pieces) > ROOM
-        if slide.pieces and (new_slide or (full and pieces[0].role != "shown")):
+        if slide.pieces and (new_slide or full):
             self.slides.append(Slide(slide.heading, slide.level, continued=True))
         self._slide().pieces.extend(pieces)
         self._slide().notes.extend(self.said)
@@ -188,6 +190,23 @@ def _blocks(markdown: str) -> Iterator[tuple[str, str]]:
             yield ("prose" if token.type == "blockquote_open" else "shown"), text
 
 
+def _with_lead_ins(blocks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Join the words that announce a list, table or formula with what they announce."""
+    before = ""
+    for kind, text in blocks:
+        if before and kind == "shown":
+            yield kind, f"{before}\n\n{text}"
+            before = ""
+            continue
+        if before:
+            yield "prose", before
+        before = text if kind == "prose" and _leads_in(text) else ""
+        if not before:
+            yield kind, text
+    if before:
+        yield "prose", before
+
+
 def _kind_of_paragraph(text: str) -> str:
     if text.startswith("**Predict"):
         return "question"
@@ -210,4 +229,4 @@ def _output_weight(output: nbformat.NotebookNode) -> float:
         return WIDGET
     if "text/html" in data:
         return 2 + TABLE_ROW * data["text/html"].count("<tr")
-    return output.get("text", data.get("text/plain", "")).count("\n") + 1.5
+    return output.get("text", data.get("text/plain", "")).count("\n") + 1 + MARGIN
