@@ -37,8 +37,9 @@ __all__ = [
     "time_once",
 ]
 
-SHORTEST_BLOCK = 0.002  # seconds; far above the clock's cost, below a scheduler's time slice
+SHORTEST_BLOCK = 0.001  # seconds; far above the clock's cost, below a scheduler's time slice
 LONGEST_FILL = 0.050  # seconds; from here on a short call is not repeated to match a long one
+QUIET = 0.1  # the share of samples below the one that stands for all in a ratio
 RESAMPLES = 2000
 
 
@@ -88,11 +89,11 @@ class Comparison:
     def ratio(self, name: str) -> Ratio:
         """Return baseline time over this candidate's: 2.0 is twice as fast, 0.5 half as fast.
 
-        A neighbour on the machine only ever adds time, so both sides are taken at their lower
-        quartile: with three neighbours on two cores the ratio of the medians was wrong by a
-        factor of 3, this one by 3 % (``tools/calibrate.py`` repeats the experiment). The interval
-        comes from drawing as many rounds again and again with replacement: 95 of 100 such draws
-        have their ratio inside. A round's samples stay together, being taken moments apart.
+        A neighbour on the machine only ever adds time, and to more than half of the samples if it
+        is busy enough. So both sides are taken at their lowest tenth, the undisturbed one:
+        ``tools/calibrate.py`` shows how far off medians are. The interval comes from drawing as
+        many rounds again and again with replacement: 95 of 100 such draws have their ratio
+        inside. A round's samples stay together, being taken moments apart.
         """
         if name not in self.timings:
             raise KeyError(f"no timing of {name!r}; there are {', '.join(self.timings)}")
@@ -154,7 +155,7 @@ def compare(
     candidates: Mapping[str, Callable[[], object]],
     *,
     warmup: int = 3,
-    rounds: int = 30,
+    rounds: int = 50,
     seconds: float | None = None,
     first_calls: Mapping[str, float] | None = None,
 ) -> Comparison:
@@ -285,7 +286,7 @@ def _bootstrap(baseline: tuple[float, ...], candidate: tuple[float, ...]) -> Rat
     draw = random.Random(0)
 
     def ratio_of(chosen: Sequence[int]) -> float:
-        quiet = [_lower_quartile([samples[i] for i in chosen]) for samples in (baseline, candidate)]
+        quiet = [_undisturbed([samples[i] for i in chosen]) for samples in (baseline, candidate)]
         return quiet[0] / quiet[1]
 
     redrawn = sorted(ratio_of(draw.choices(rounds, k=len(rounds))) for _ in range(RESAMPLES))
@@ -293,13 +294,13 @@ def _bootstrap(baseline: tuple[float, ...], candidate: tuple[float, ...]) -> Rat
     return Ratio(ratio_of(rounds), redrawn[edge], redrawn[-1 - edge])
 
 
-def _lower_quartile(samples: Sequence[float]) -> float:
-    """Return the value with a quarter of the samples below it, between two samples if need be.
+def _undisturbed(samples: Sequence[float]) -> float:
+    """Return the value with a tenth of the samples below it, between two samples if need be.
 
-    >>> _lower_quartile([4.0, 1.0, 2.0, 3.0, 5.0])
+    >>> _undisturbed([9.0, 4.0, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0, 7.0, 9.0, 9.0])
     2.0
     """
     ordered = sorted(samples)
-    below, share = divmod((len(ordered) - 1) / 4, 1)
+    below, share = divmod((len(ordered) - 1) * QUIET, 1)
     low = ordered[int(below)]
     return low + share * (ordered[min(int(below) + 1, len(ordered) - 1)] - low)
