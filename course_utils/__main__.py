@@ -11,7 +11,6 @@ Imports: the standard library; then what the command needs (doctor, workloads, p
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import platform
 import sys
@@ -151,6 +150,8 @@ def _where(arguments: list[str]) -> int:
 
 
 def _places() -> dict[str, str]:
+    import importlib.metadata  # here: the doctor must also start under Python 3.7, which lacks it
+
     from course_utils import places
 
     found = {
