@@ -247,15 +247,26 @@ BROKEN = {
             ("D11", "problem", words, 2),
         )
         for version, words in (
-            ((3, 8, 10), "too old"),
+            (
+                (3, 8, 10),
+                "Python 3.8.10 is too old: the course needs 3.10 to 3.14 (not 3.14.1), 64-bit",
+            ),
             ((3, 9, 19), "3.10 to 3.14 (not 3.14.1)"),
-            ((3, 14, 1), "the one version that torchvision 0.29 excludes"),
+            ((3, 14, 1), "is the one that torchvision 0.29 excludes: the course needs"),
             ((3, 15, 0), "too new"),
         )
     },
+    "D11 free-threaded, before torch had packages for it": (
+        change(bare(), python={"version": (3, 13, 3), "free_threaded": True}),
+        ("D11", "problem", "is a free-threaded one", 2),
+    ),
+    "D11 free-threaded": (
+        change(laptop(), python={"version": (3, 14, 2), "free_threaded": True}),
+        ("D11", "unknown", "not tried", 0),
+    ),
     "D11 32-bit Python": (
         change(bare(), python={"bits": 32}),
-        ("D11", "problem", "no packages for a 32-bit Python", 2),
+        ("D11", "problem", "is a 32-bit Python: the course needs 3.10 to 3.14", 2),
     ),
     "D14 a DLL does not load": (
         change(

@@ -117,18 +117,28 @@ def python_version(facts):
     )
     if not ranges:
         return [unknown("D11", found + "; pyproject.toml, which holds the range, was not found")]
+    wrong = _wrong_with(python, version, ranges)
+    if not wrong and python.free_threaded:
+        return [unknown("D11", found + "; the course was not tried on a free-threaded Python")]
+    if not wrong:
+        return [ok("D11", found)]
     wanted = _in_words(ranges)
+    found = f"Python {version} {wrong}: the course needs {wanted}, 64-bit"
+    why = "There are no packages of torch for it, and pip then says 'from versions: none'."
     fix = f"Install a 64-bit Python {wanted}, then: python3 course.py"
+    return [problem("D11", found, why, fix)]
+
+
+def _wrong_with(python, version, ranges):
     if python.bits != 64:
-        return [problem("D11", found, "torch has no packages for a 32-bit Python.", fix)]
-    excluded = tables.EXCLUDED_PYTHONS.get(tuple(python.version))
-    if excluded:
-        return [problem("D11", found, excluded, fix)]
-    if not inside(version, ranges):
-        order = "too old" if tuple(python.version) < _lowest(ranges) else "too new"
-        why = f"It is {order}: the course needs {wanted}."
-        return [problem("D11", found, why, fix)]
-    return [ok("D11", found)]
+        return f"is a {python.bits}-bit Python"
+    if tuple(python.version) in tables.EXCLUDED_PYTHONS:
+        return tables.EXCLUDED_PYTHONS[tuple(python.version)]
+    if python.free_threaded and tuple(python.version) < tables.FIRST_FREE_THREADED:
+        return "is a free-threaded one"
+    if inside(version, ranges):
+        return ""
+    return "is too old" if tuple(python.version) < _lowest(ranges) else "is too new"
 
 
 def _lowest(ranges):
@@ -137,7 +147,7 @@ def _lowest(ranges):
 
 def _in_words(ranges):
     """Turn ">=3.10,<3.15" into "3.10 to 3.14"."""
-    below = next((release(part[1:]) for part in ranges.split(",") if part[:2] in ("<3",)), None)
+    below = next((release(part[1:]) for part in ranges.split(",") if part.startswith("<3")), None)
     low = ".".join(str(number) for number in _lowest(ranges))
     words = f"{low} to {below[0]}.{below[1] - 1}" if below else low + " or newer"
     return words + " (not {})".format(

@@ -88,7 +88,7 @@ def this_system() -> System:
         libc=_libc(),
         version=tuple(sys.version_info[:3]),
         maxsize=sys.maxsize,
-        free_threaded=not getattr(sys, "_is_gil_enabled", lambda: True)(),
+        free_threaded=bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         executable=sys.executable,
         prefix=sys.prefix,
         base_prefix=sys.base_prefix,

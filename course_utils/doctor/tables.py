@@ -4,9 +4,9 @@ The rules read these tables and hold no version of their own. Each table says wh
 from; what is not in a table is not judged.
 
 Kind:    plumbing
-Public:  EXCLUDED_PYTHONS, FIRST_TORCH_FOR_NUMPY_2, IPYWIDGETS_OF_MANAGER, KNOWN_SWITCHES,
-         LITTLE_DISK, LITTLE_MEMORY, LITTLE_SHARED_MEMORY, OLDEST_DRIVER, OLDEST_GLIBC,
-         SWITCHES_OFF, TORCHVISION_OF
+Public:  EXCLUDED_PYTHONS, FIRST_FREE_THREADED, FIRST_TORCH_FOR_NUMPY_2, IPYWIDGETS_OF_MANAGER,
+         KNOWN_SWITCHES, LITTLE_DISK, LITTLE_MEMORY, LITTLE_SHARED_MEMORY, OLDEST_DRIVER,
+         OLDEST_GLIBC, SWITCHES_OFF, TORCHVISION_OF
 Imports: nothing
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 __all__ = [
     "EXCLUDED_PYTHONS",
+    "FIRST_FREE_THREADED",
     "FIRST_TORCH_FOR_NUMPY_2",
     "IPYWIDGETS_OF_MANAGER",
     "KNOWN_SWITCHES",
@@ -49,7 +50,10 @@ TORCHVISION_OF = {
 }
 
 # Python versions inside the range that a package excludes by name, from its metadata
-EXCLUDED_PYTHONS = {(3, 14, 1): "It is the one version that torchvision 0.29 excludes."}
+EXCLUDED_PYTHONS = {(3, 14, 1): "is the one that torchvision 0.29 excludes"}
+
+# torch has packages for free-threaded builds of Python from here on, from the list of its wheels
+FIRST_FREE_THREADED = (3, 14)
 
 # torch built for NumPy 1 cannot hand arrays to NumPy 2; 2.3 is the first that can
 FIRST_TORCH_FOR_NUMPY_2 = (2, 3)
