@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_utils.doctor import builds
 from launcher.machine import python_range, refusal, refuse_disk, this_machine
-from launcher.progress import watch
+from launcher.progress import explain, watch
 from launcher.shell import (
     ENVIRONMENT,
     ROOT,
@@ -141,7 +141,7 @@ def install(python, choice, build, requirements):
     """Install torch in the build that was chosen, then everything else, then course_utils."""
     say(f"torch: {'taken from ' + choice['index'] if choice['index'] else build.why}")
     if choice["index"] or build.backend:
-        pip_install(python, [pin("uv")], "uv, which finds builds of torch")
+        pip_install(python, [pin("uv")], "uv")
         install_torch(python, choice, build)
     pip_install(python, ["-r", str(requirements)], f"what {requirements.name} lists")
     pip_install(python, ["--no-deps", "--no-build-isolation", "-e", str(ROOT)], "course_utils")
@@ -152,8 +152,10 @@ def pip_install(python, arguments, what):
     """Let pip install something and show how far it is; stop with a sentence where it fails."""
     say(f"Installing {what}")
     command = [python, "-m", "pip", "install", "--disable-pip-version-check", *arguments]
-    if watch(command, ROOT / "_build" / "pip.log") != 0:
-        raise Stop(f"pip could not install {what}; {advice()}", code=1)
+    log = ROOT / "_build" / "pip.log"
+    if watch(command, log) != 0:
+        reason = explain(log.read_text(encoding="utf-8", errors="replace"))
+        raise Stop(f"pip could not install {what}: {reason}", code=1)
 
 
 def install_torch(python, choice, build):

@@ -1,6 +1,6 @@
 """Show on one line what pip is doing, in place of the five hundred lines that it would print.
 
-pip's whole output goes to a log file, and its last lines are shown if it fails.
+pip's whole output goes to a log file. If it fails, the reason is read from there.
 """
 
 import os
@@ -14,6 +14,21 @@ from launcher.shell import ROOT, say
 
 PATIENCE = 0.5  # seconds between two looks at the log
 QUIET_PATIENCE = 15  # the same where the output is a file and each look would be a line
+
+AGAIN = "and run the same command again"
+REASONS = (  # the first that pip's output holds
+    (r"No space left on device|Errno 28\b", f"the disk is full; make room {AGAIN}."),
+    (
+        r"NewConnectionError|name resolution|getaddrinfo failed|ConnectTimeout|ProxyError",
+        f"no package index answers; connect this machine to the network {AGAIN}.",
+    ),
+    (
+        r"externally-managed-environment",
+        "this Python belongs to the system; leave out --here, or use an environment of your own.",
+    ),
+    (r"Permission denied|Errno 13\b", "a folder cannot be written to; leave out --here."),
+    (r"from versions: none", f"the package index has nothing for this Python; look at it {AGAIN}."),
+)
 
 
 def watch(command, log):
@@ -38,8 +53,6 @@ def watch(command, log):
             pip.wait()
         if line and sys.stdout.isatty():
             rewrite("")
-    if pip.returncode != 0:
-        say("\n".join(log.read_text("utf-8", "replace").splitlines()[-12:]))
     return pip.returncode
 
 
@@ -59,6 +72,20 @@ def status(output):
     fetched = re.findall(r"Downloading (?:\S*/)?([^-/\s]+)-\S+ (\(.*\))", output)
     words = f"{count(len(found))} found"
     return f"{words}, fetching {' '.join(fetched[-1])}" if fetched else words
+
+
+def explain(output):
+    # type: (str) -> str
+    """Say what pip's output tells about its failure, and what to do; the end of it if unknown.
+
+    >>> explain("OSError: [Errno 28] No space left on device")
+    'the disk is full; make room and run the same command again.'
+    """
+    for pattern, sentence in REASONS:
+        if re.search(pattern, output):
+            return sentence
+    end = "\n    ".join(output.splitlines()[-12:])
+    return f"this is the end of what it printed:\n    {end}"
 
 
 def count(number):

@@ -511,25 +511,52 @@ def _doctor_says(monkeypatch, code, words):
     return asked
 
 
-def test_a_failed_pip_names_a_full_disk_if_there_is_one(monkeypatch):
+def test_a_failed_step_names_a_full_disk_if_there_is_one(monkeypatch):
     monkeypatch.setattr(shell, "free_gigabytes", lambda folder: 0.1)
 
     assert "is full: make room" in shell.advice()
 
 
-def test_a_failed_pip_asks_for_the_network_otherwise(monkeypatch):
+def test_a_failed_step_asks_for_the_network_otherwise(monkeypatch):
     monkeypatch.setattr(shell, "free_gigabytes", lambda folder: 50.0)
 
     assert "connect this machine" in shell.advice()
 
 
-def test_the_last_lines_of_a_failed_pip_are_shown(tmp_path, capsys):
+def test_all_that_pip_says_is_kept_in_a_log(tmp_path):
     command = [sys.executable, "-c", "print('one reason'); raise SystemExit(3)"]
 
-    code = progress.watch(command, tmp_path / "pip.log")
+    assert progress.watch(command, tmp_path / "logs" / "pip.log") == 3
+    assert "one reason" in (tmp_path / "logs" / "pip.log").read_text()
 
-    assert code == 3
-    assert "one reason" in capsys.readouterr().out
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("ERROR: Could not install: [Errno 28] No space left on device", "the disk is full"),
+        ("NewConnectionError(...)\nERROR: ... (from versions: none)", "connect this machine"),
+        ("error: externally-managed-environment", "leave out --here"),
+        ("ERROR: ... (from versions: none)", "has nothing for this Python"),
+        ("line\n" * 20 + "ERROR: new in pip 40", "ERROR: new in pip 40"),
+    ],
+)
+def test_a_failed_pip_is_explained(output, words):
+    sentence = progress.explain(output)
+
+    assert words in sentence
+    assert len(sentence.splitlines()) < 15
+
+
+def test_a_failed_installation_ends_with_code_1(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "pip.log").write_text("No space left on device")
+    monkeypatch.setattr(environment, "watch", lambda command, log: 1)
+
+    with pytest.raises(shell.Stop, match="could not install six: the disk is full") as stop:
+        environment.pip_install("python", ["six"], "six")
+
+    assert stop.value.code == 1
 
 
 @pytest.mark.parametrize(
