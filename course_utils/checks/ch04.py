@@ -447,6 +447,11 @@ EXERCISES = [
                 because="d is a constant, but e beside it is not: e moves the loss d times as far",
             ),
             Mistake(
+                "listed them in another order",
+                like=["e", "a"],
+                because="both names are right; write them in alphabetical order",
+            ),
+            Mistake(
                 "left out a",
                 like=["e"],
                 because="the path through d is cut, but a reaches the loss through c as well",

@@ -283,6 +283,7 @@ ANSWERS = {
             (["a", "d", "e"], "counted d"),
             (["a"], "left out e"),
             (["e"], "left out a"),
+            (["e", "a"], "in another order"),
             ("ae", "a list is expected"),
         ],
     ),
