@@ -32,9 +32,9 @@ def seconds_allowed(notebook: dict, environ: dict[str, str]) -> float:
     ``COURSE_SLACK`` multiplies it, for a machine that does other work; without its vector
     instructions (``ATEN_CPU_CAPABILITY``) a CPU is given half as much again.
     """
-    declared = notebook.get("course", {}).get("run_seconds", 30) + COLD_SECONDS
+    seconds = notebook.get("course", {}).get("run_seconds", 30) + COLD_SECONDS
     slower = 1.5 if environ.get("ATEN_CPU_CAPABILITY") else 1.0
-    return declared * slower * float(environ.get("COURSE_SLACK", "1"))
+    return seconds * slower * build_notebooks.SLACK
 
 
 @pytest.hookimpl(wrapper=True)

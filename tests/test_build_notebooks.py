@@ -324,6 +324,16 @@ def test_a_lesson_is_not_stale_when_something_else_has_changed(
     assert not build_notebooks.stale(lesson(repository))
 
 
+def test_a_notebook_that_somebody_edited_is_built_again(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make_all(repository, monkeypatch)
+
+    rewrite(lesson(repository).notebook, "2 + 2", "2 + 3")
+
+    assert build_notebooks.stale(lesson(repository))
+
+
 def test_a_quiz_uses_its_javascript_and_the_chapters_it_asks_about(repository: Path):
     rewrite(
         repository / "lessons/03_small.md",

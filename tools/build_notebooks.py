@@ -28,13 +28,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 from lesson_text import METADATA, MOST_SECONDS, Refused, Target, read, targets
 from nbformat import NotebookNode
 
+if TYPE_CHECKING:  # slow to import, and not needed to compare
+    from nbclient import NotebookClient
+
 ROOT = Path(__file__).resolve().parents[1]
 CELL_TIMEOUT = 300
+# how much slower than declared a notebook may be: more than 1 on a machine that does other work
+SLACK = float(os.environ.get("COURSE_SLACK", "1"))
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 KERNEL_FILE = re.compile(r"[^\s\"'(]*[/\\]ipykernel_\d+[/\\]\d+\.py")
 
@@ -56,16 +62,35 @@ def make(target: Target, slack: float = 1.0) -> float:
             return seconds
     raise Refused(
         f"{target}: took {seconds:.0f} s twice, and its header allows {allowed} s; make it cheaper "
-        "or declare more (on a machine that does other work: --slack 3)"
+        "or declare more (on a machine that does other work, --slack 3)"
     )
 
 
 def execute(notebook: NotebookNode, target: Target) -> float:
     """Run all cells in a fresh kernel of this Python and return the seconds."""
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        env = environment(target.root)
+        # the course_utils beside the text, wherever an installed one lies
+        paths = [str(target.root), env.get("PYTHONPATH")]
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        # neither the builder's settings of IPython nor a trace in the builder's history
+        env["IPYTHONDIR"] = os.path.join(folder, "ipython")
+        try:
+            _client(notebook, folder).execute(env=env)
+        except CellExecutionError as error:
+            raise _failed(notebook, target, f"{error.ename}: {error.evalue}") from error
+        except (CellTimeoutError, DeadKernelError) as error:
+            raise _failed(notebook, target, str(error)) from error
+    return time.perf_counter() - started
+
+
+def _client(notebook: NotebookNode, folder: str) -> NotebookClient:
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpecManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     class ThisPython(AsyncKernelManager):
         # without folders to search, "python3" is the kernel of the running Python, whatever
@@ -73,38 +98,18 @@ def execute(notebook: NotebookNode, target: Target) -> float:
         def _kernel_spec_manager_default(self) -> KernelSpecManager:
             return KernelSpecManager(kernel_dirs=[])
 
-    last = 0
-
-    def remember(cell: NotebookNode, cell_index: int) -> None:
-        nonlocal last
-        last = cell_index
-
-    env = environment(target.root)
-    # the course_utils beside the text, wherever an installed one lies
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(target.root), env.get("PYTHONPATH")]))
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        # neither the builder's settings of IPython nor a trace in the builder's history
-        env["IPYTHONDIR"] = os.path.join(folder, "ipython")
-        client = NotebookClient(
-            notebook,
-            timeout=CELL_TIMEOUT,
-            record_timing=False,
-            coalesce_streams=True,
-            kernel_name="python3",
-            # ipykernel warns on each start that it listens on this machine
-            extra_arguments=["--log-level=ERROR"],
-            kernel_manager_class=ThisPython,
-            on_cell_start=remember,
-            resources={"metadata": {"path": folder}},
-        )
-        try:
-            client.execute(env=env)
-        except CellExecutionError as error:
-            raise _failed(notebook, target, last, f"{error.ename}: {error.evalue}") from error
-        except (CellTimeoutError, DeadKernelError) as error:
-            raise _failed(notebook, target, last, str(error)) from error
-    return time.perf_counter() - started
+    return NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        record_timing=False,
+        coalesce_streams=True,
+        kernel_name="python3",
+        kernel_manager_class=ThisPython,
+        # ipykernel warns on each start that it listens on this machine
+        extra_arguments=["--log-level=ERROR"],
+        on_cell_start=lambda cell, cell_index: notebook.metadata.update(running=cell_index),
+        resources={"metadata": {"path": folder}},
+    )
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -115,11 +120,12 @@ def environment(root: Path) -> dict[str, str]:
     return env
 
 
-def _failed(notebook: NotebookNode, target: Target, index: int, error: str) -> Refused:
+def _failed(notebook: NotebookNode, target: Target, error: str) -> Refused:
     where = target.text.relative_to(target.root).as_posix()
     first = error.strip().partition("\n")[0]
-    source = textwrap.indent(notebook.cells[index].source, "    ")
-    line = notebook.metadata.lines[index]
+    running = notebook.metadata.running
+    source = textwrap.indent(notebook.cells[running].source, "    ")
+    line = notebook.metadata.lines[running]
     return Refused(f"{where}:{line}: a cell of {target} failed with {first}\n{source}")
 
 
@@ -191,11 +197,8 @@ def store(notebook: NotebookNode, path: Path) -> None:
 
 
 def stale(target: Target) -> bool:
-    """Say whether the notebook is missing or made from something else than what lies here."""
-    if not target.notebook.exists():
-        return True
-    stored = nbformat.read(target.notebook, as_version=4)
-    return stored.metadata.get("course") != read(target).metadata.course
+    """Say whether the notebook is missing or is not what would be made from what lies here."""
+    return bool(_differences(target))
 
 
 def check(root: Path = ROOT) -> list[str]:
@@ -305,7 +308,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true", help="compare only; execute nothing")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time (default 2)")
     parser.add_argument(
-        "--slack", type=float, default=1.0, help="multiply each run_seconds by this"
+        "--slack", type=float, default=SLACK, help="multiply each run_seconds by this"
     )
     options = parser.parse_args(argv)
     try:
