@@ -61,8 +61,11 @@ function ask(question, number, count) {
       feedback.append(make("p", "", "And the others:"), make("ul", "", ...others));
     }
   });
-  // without it JupyterLab takes the arrow keys for its own and moves to another cell
-  form.setAttribute("data-lm-suppress-shortcuts", "true");
+  // JupyterLab would take the arrow keys and letters for its own and move or delete cells; it
+  // asks the element that has the focus, not those around it
+  for (const control of [button, ...rows.map((row) => row.radio)]) {
+    control.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
   return form;
 }
 

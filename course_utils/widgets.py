@@ -41,6 +41,9 @@ def explore(function: Callable[..., object], /, **controls: object) -> object:
         return function(**start)
     result = _call(function, start)
     made = {name: _control(name, control, start[name]) for name, control in controls.items()}
+    longest = max((len(name) for name in controls), default=0)
+    for control in made.values():  # the tracks of all sliders begin below each other
+        control.style.description_width = f"{longest}ch"
     return _panel_class()(function, made, result)
 
 
@@ -154,7 +157,7 @@ def _has_fractions(control: tuple) -> bool:
 def _control(name: str, control: object, start: object) -> object:
     import ipywidgets
 
-    look = {"description": name.replace("_", " "), "style": {"description_width": "initial"}}
+    look = {"description": name.replace("_", " ")}
     if isinstance(control, bool):
         return ipywidgets.Checkbox(value=start, indent=False, **look)
     if isinstance(control, list):

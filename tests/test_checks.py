@@ -421,6 +421,7 @@ def test_these_are_equal(got, expected):
         (2.0, 2, "an int is expected, this is a float"),
         ([2, 3], (2, 3), "a tuple is expected, this is a list"),
         (None, 3, "an int is expected, this is None"),
+        (3, "three", "a str is expected, this is an int"),
         (np.ones(2), torch.ones(2), "a tensor is expected, this is a NumPy array"),
         ((1, 2), (1, 2, 3), "the tuple has 2 elements, expected 3"),
         ({"a": 1}, {"b": 1}, "the keys are ['a'], expected ['b']"),

@@ -74,6 +74,12 @@ def test_a_default_that_the_control_cannot_show_is_not_used():
     assert shown_by(panel) == ["'xxx'"]
 
 
+def test_a_slider_with_fractions_hands_over_floats_from_the_first_call_on():
+    panel = widgets.explore(lambda share: type(share).__name__, share=(0, 1.0))
+
+    assert shown_by(panel) == ["'float'"]
+
+
 def test_moving_a_control_calls_the_function_with_all_values():
     panel = widgets.explore(repeat, times=(1, 5), loud=False)
 
@@ -90,6 +96,12 @@ def test_labels_are_words():
     (label,) = controls_of(widgets.explore(function, learning_rate=(0.0, 1.0)))
 
     assert label == "learning rate"
+
+
+def test_labels_of_different_length_leave_the_sliders_below_each_other():
+    panel = widgets.explore(lambda n, columns: n, n=(1, 5), columns=(1, 5))
+
+    assert {control.style.description_width for control in panel.children[:-1]} == {"7ch"}
 
 
 def test_nothing_runs_while_a_slider_is_dragged():
