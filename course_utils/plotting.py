@@ -8,7 +8,7 @@ are built without pyplot, which would draw them again.
 
 Kind:    plumbing; no chapter explains it
 Public:  Drawing, PALETTE, curves, draw_broadcast, draw_graph, draw_strides, image_grid, timing_bars
-Imports: matplotlib, torch, benchmark
+Imports: matplotlib and its Pillow, torch; benchmark for its types alone
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from PIL import Image
 
 if TYPE_CHECKING:
     from course_utils.benchmark import Ratio
@@ -76,15 +77,17 @@ class Drawing(Figure):
 
     alt = ""
     _pixels_per_inch = 96
-    _sharpness = 1.6  # a laptop's screen has more pixels than the page is told
+    _sharpness = 1.5  # a laptop's screen has more pixels than the page is told
 
     def png(self) -> bytes:
-        """Return the figure as a PNG file."""
-        buffer = io.BytesIO()
-        dots = self._pixels_per_inch * self._sharpness
-        # without the program's version the same drawing gives the same bytes
-        self.savefig(buffer, format="png", dpi=dots, metadata={"Software": None})
-        return buffer.getvalue()
+        """Return the figure as a small PNG file; the same drawing gives the same bytes."""
+        full, small = io.BytesIO(), io.BytesIO()
+        self.savefig(full, format="png", dpi=self._pixels_per_inch * self._sharpness)
+        # drawings have few colours: with a palette they take a third of the room
+        Image.open(full).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+            small, format="png", optimize=True
+        )
+        return small.getvalue()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         """Give Jupyter the picture, its size on the page and its description."""
@@ -141,8 +144,11 @@ def timing_bars(found: HasRatios) -> Drawing:
     axes.axvline(1, color=INK, linewidth=1)
     axes.set_yticks(range(len(ratios)), list(ratios))
     axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-0.55, len(ratios) - 0.45)
+    baseline = getattr(found, "baseline", "eager")
     _speed_axis(axes, ratios.values())
-    figure.alt = "Bars of speed-up over eager, on a logarithmic axis: " + "; ".join(
+    axes.set_xlabel(f"speed-up (times as fast as {baseline}, with 95 % interval)")
+    figure.alt = f"Bars of speed-up over {baseline}, on a logarithmic axis: " + "; ".join(
         f"{name} {ratio.value:.2f} times as fast, between {ratio.low:.2f} and {ratio.high:.2f}"
         for name, ratio in found.ratios.items()
     )
@@ -275,6 +281,10 @@ def _canvas(figure: Drawing, width: float, height: float, *, scale: float) -> Ax
     return axes
 
 
+def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
+    axes.text(x, y, text, **{"ha": "center", "va": "center", **look})
+
+
 def _numbers(values: Sequence[float]) -> list[float]:
     # a loss kept with its graph warns when it is made a number
     return [float(v.detach()) if isinstance(v, torch.Tensor) else float(v) for v in values]
@@ -301,7 +311,6 @@ def _speed_axis(axes: Axes, ratios: Iterable[Ratio]) -> None:
     axes.xaxis.set_major_locator(FixedLocator([s for s in steps if low / 1.08 <= s <= high * 1.1]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:g}"))
-    axes.set_xlabel("speed-up over eager (times as fast, 95 % interval)")
     axes.spines["left"].set_visible(False)
 
 
@@ -317,6 +326,7 @@ def _as_picture(image: torch.Tensor) -> torch.Tensor:
 
 
 _MONO = {"family": "DejaVu Sans Mono"}
+_BOLD_MONO = {**_MONO, "weight": "bold"}
 _DRAWN_AT_MOST = 6  # boxes along one axis; a longer one is drawn shorter
 _LAYER_SHIFT = 0.42  # how far each layer of a third axis stands behind the one before
 
@@ -356,46 +366,38 @@ def _broadcast_drawing(operands: list[tuple[int, ...]]) -> Drawing:
     rows = _aligned(operands)
     result = tuple(_stretched(sizes) for sizes in zip(*rows, strict=True))
     clash = None in result
-    panels = []
+    panels: list[tuple[str, _Boxes | None]] = []
     if len(result) <= 3 and len(operands) <= 4:
-        panels = [
-            (str(shape), _Boxes(sizes, result)) for shape, sizes in zip(operands, rows, strict=True)
-        ]
-        panels.append(("does not fit", None) if clash else (str(result), _Boxes(result, result)))
-    widths = [_panel_width(title, boxes) for title, boxes in panels]
-    tallest = max((boxes.height for _, boxes in panels if boxes), default=-2.2)
-    width = max(sum(widths) + 1.6 * len(widths), 5.4 + 2.6 * max(1, len(result)), 13.5)
+        panels = [(str(shape), _Boxes(r, result)) for shape, r in zip(operands, rows, strict=True)]
+        panels.append(("no result", None) if clash else (str(result), _Boxes(result, result)))
+    widths = [max(0.29 * len(title), boxes.width if boxes else 0) for title, boxes in panels]
+    tallest = max((boxes.height for _, boxes in panels if boxes), default=-1.6)
+    # a clash is marked below or beside the boxes, and that takes room
+    table_top, gap = (tallest + 3.0, 3.2) if clash and panels else (tallest + 2.3, 2.2)
+    repeats = not clash and any(sizes != result for sizes in rows)
+    table_width = 3.2 + 2.4 * max(1, len(result)) + (10.0 if repeats else 0.8)
     figure = Drawing()
-    axes = _canvas(figure, width, tallest + 4.6 + 0.85 * len(rows), scale=0.34)
-    left = 0.8
-    for number, ((title, boxes), panel_width) in enumerate(zip(panels, widths, strict=True)):
-        if number:
-            word = "→" if number == len(operands) else "and"
-            axes.text(left - 0.8, 1.6 + tallest / 2, word, ha="center", va="center", fontsize=11)
-        colour = PALETTE["vermilion"] if boxes is None else INK
-        axes.text(
-            left + panel_width / 2,
-            0.75,
-            title,
-            ha="center",
-            va="center",
-            color=colour,
-            fontsize=11,
-            weight="bold",
-            **_MONO,
-        )
-        if boxes is not None:
-            boxes.draw(
-                axes, left + (panel_width - boxes.width) / 2, 1.5, is_result=number == len(operands)
-            )
-        left += panel_width + 1.6
-    _shape_table(axes, rows, result, top=tallest + 2.3)
+    width = max(sum(widths) + gap * len(widths) + 0.2, table_width)
+    axes = _canvas(figure, width, table_top + 1.7 + 0.85 * len(rows), scale=0.34)
+    _draw_panels(axes, panels, widths, gap, 1.5 + tallest / 2)
+    _shape_table(axes, rows, result, top=table_top, legend=repeats)
     figure.alt = _broadcast_in_words(operands, rows, result)
     return figure
 
 
-def _panel_width(title: str, boxes: _Boxes | None) -> float:
-    return max(0.29 * len(title), boxes.width if boxes else 0)
+def _draw_panels(axes: Axes, panels, widths: list[float], gap: float, middle: float) -> None:
+    """Draw the operands, the word "and" between them, and the result after an arrow."""
+    left = 1.1
+    for number, ((title, boxes), width) in enumerate(zip(panels, widths, strict=True)):
+        is_result = number == len(panels) - 1
+        if number:
+            _write(axes, left - gap * 0.55, middle, "→" if is_result else "and", fontsize=11)
+        colour = INK if boxes else PALETTE["vermilion"]
+        y = 0.75 if boxes else middle
+        _write(axes, left + width / 2, y, title, color=colour, fontsize=11, **_BOLD_MONO)
+        if boxes:
+            boxes.draw(axes, left + (width - boxes.width) / 2, 1.5, is_result=is_result)
+        left += width + gap
 
 
 class _Boxes:
@@ -412,8 +414,8 @@ class _Boxes:
         self.clashes = {
             axis - len(result): own[axis] for axis, size in enumerate(result) if size is None
         }
-        self.width = self.full[2] + (self.full[0] - 1) * _LAYER_SHIFT
-        self.height = self.full[1] + (self.full[0] - 1) * _LAYER_SHIFT
+        self.width = self.full[2] + max(0, self.full[0] - 1) * _LAYER_SHIFT
+        self.height = max(1, self.full[1]) + max(0, self.full[0] - 1) * _LAYER_SHIFT
 
     def draw(self, axes: Axes, left: float, top: float, *, is_result: bool) -> None:
         layers, rows, columns = self.full
@@ -425,7 +427,7 @@ class _Boxes:
                     held = layer < self.own[0] and row < self.own[1] and column < self.own[2]
                     axes.add_patch(_box(place, held=held, is_result=is_result))
         if 0 in self.full:
-            axes.text(left, top + 0.5, "no elements", va="center", color=GREY, fontsize=9.5)
+            _write(axes, left + self.width / 2, top + 0.5, "empty", color=GREY, fontsize=9.5)
         for axis, size in self.clashes.items():
             self._mark(axes, axis, size, left, top + (layers - 1) * _LAYER_SHIFT)
 
@@ -446,7 +448,7 @@ class _Boxes:
         axes.plot(*zip(start, end, strict=True), color=colour, linewidth=2.5)
         beside = {-1: (0, 0.45), -2: (-0.4, 0), -3: (0.5, 0.3)}[axis]
         middle = ((start[0] + end[0]) / 2 + beside[0], (start[1] + end[1]) / 2 + beside[1])
-        axes.text(*middle, str(size), ha="center", va="center", color=colour, weight="bold")
+        _write(axes, *middle, str(size), color=colour, weight="bold")
 
 
 def _box(place: tuple[float, float], *, held: bool, is_result: bool = False) -> Rectangle:
@@ -458,45 +460,30 @@ def _box(place: tuple[float, float], *, held: bool, is_result: bool = False) -> 
     )
 
 
-def _shape_table(axes: Axes, rows, result, *, top: float) -> None:
+def _shape_table(axes: Axes, rows, result, *, top: float, legend: bool) -> None:
     """Write the shapes under one another, aligned at the last axis, with the result below."""
-    ndim = len(result)
-    for axis in range(ndim):
-        axes.text(
-            4.3 + 2.4 * axis,
-            top,
-            f"axis −{ndim - axis}",
-            ha="center",
-            va="center",
-            color=GREY,
-            fontsize=9.5,
-        )
+    columns = [4.6 + 2.4 * axis for axis in range(len(result))]
+    for axis, x in enumerate(columns):
+        _write(axes, x, top, f"axis −{len(result) - axis}", color=GREY, fontsize=9.5)
     for number, sizes in enumerate(rows):
         y = top + 0.85 * (number + 1)
-        axes.text(0.8, y, f"shape {number + 1}", va="center", fontsize=10)
-        for axis, size in enumerate(sizes):
-            text, look = _cell(size, result[axis])
-            axes.text(4.3 + 2.4 * axis, y, text, ha="center", va="center", **look, **_MONO)
+        _write(axes, 1.1, y, f"shape {number + 1}", ha="left")
+        for x, size, full in zip(columns, sizes, result, strict=True):
+            text, look = _cell(size, full)
+            _write(axes, x, y, text, **_MONO, **look)
     y = top + 0.85 * (len(rows) + 1) + 0.15
-    axes.plot([0.8, 5.4 + 2.4 * max(0, ndim - 1)], [y - 0.5, y - 0.5], color=INK, linewidth=0.8)
-    axes.text(0.8, y, "result", va="center", weight="bold")
-    for axis, size in enumerate(result):
-        colour = PALETTE["vermilion"] if size is None else INK
-        text = "clash" if size is None else str(size)
-        axes.text(
-            4.3 + 2.4 * axis,
-            y,
-            text,
-            ha="center",
-            va="center",
-            weight="bold",
-            color=colour,
-            **_MONO,
-        )
-    x = 6.4 + 2.4 * max(1, ndim)
-    for line, (held, words) in enumerate([(True, "held"), (False, "repeated, not stored")]):
-        axes.add_patch(_box((x, top + 0.4 + 1.4 * line), held=held))
-        axes.text(x + 1.3, top + 0.9 + 1.4 * line, words, va="center", fontsize=9.5)
+    axes.plot([1.1, max([4.6, *columns]) + 1], [y - 0.5, y - 0.5], color=INK, linewidth=0.8)
+    _write(axes, 1.1, y, "result", ha="left", weight="bold")
+    for x, size in zip(columns, result, strict=True):
+        text, colour = ("clash", PALETTE["vermilion"]) if size is None else (str(size), INK)
+        _write(axes, x, y, text, color=colour, **_BOLD_MONO)
+    if not columns:
+        _write(axes, 4.6, y, "one number")
+    if legend:
+        x = max([4.6, *columns]) + 2.0
+        for line, (held, words) in enumerate([(True, "held"), (False, "repeated, not stored")]):
+            axes.add_patch(_box((x, top + 0.3 + 1.3 * line), held=held))
+            _write(axes, x + 1.3, top + 0.8 + 1.3 * line, words, ha="left", fontsize=9.5)
 
 
 def _cell(size: int | None, result: int | None) -> tuple[str, dict[str, object]]:
@@ -541,17 +528,20 @@ def _strides_drawing(tensor: torch.Tensor, memory: list[object]) -> Drawing:
         for row in range(rows)
         for column in range(columns)
     }
+    sentences = _index_arithmetic(tensor)
     across = min(len(memory), 16) or 1
-    lines = math.ceil(len(memory) / across)
-    grid_width = columns * 1.6
-    width = max(grid_width + 12.5, across * 1.05 + 1.6)
-    memory_top = 1.6 + 1.25 * rows + 3.0
+    words_left = max(1, columns) * 1.6 + 2.0
+    words_width = 0.2 * max(map(len, sentences))
+    top = 1.4 + max(1.25 * rows, 0.72 * len(sentences)) + 3.1
     figure = Drawing()
-    axes = _canvas(figure, width, memory_top + 2.0 * lines + 0.6, scale=0.42)
+    width = max(words_left + words_width, across * 1.05 + 0.8, 13.5) + 0.8
+    axes = _canvas(figure, width, top + 1.9 * math.ceil(len(memory) / across) - 0.2, scale=0.42)
     _tensor_grid(axes, tensor, places)
-    _index_arithmetic(axes, tensor, left=grid_width + 2.0)
-    _memory_strip(axes, memory, places, across, memory_top)
-    _jumps(axes, tensor, across, memory_top)
+    for number, sentence in enumerate(sentences):
+        look = _MONO if sentence.startswith("t[") else {}
+        _write(axes, words_left, 1.75 + 0.72 * number, sentence, ha="left", **look)
+    _memory_strip(axes, memory, places, across, top)
+    _jumps(axes, tensor, across, top)
     figure.alt = (
         f"a tensor of shape {tuple(tensor.shape)} over {len(memory)} elements of memory: "
         f"{_formula(tensor)}"
@@ -571,126 +561,91 @@ def _formula(tensor: torch.Tensor) -> str:
 
 
 def _tensor_grid(axes: Axes, tensor: torch.Tensor, places: Mapping[tuple[int, int], int]) -> None:
+    """Draw the values where the reader sees them, each with its place in memory below it."""
     values = tensor.detach().cpu().reshape(-1).tolist()
-    axes.text(0.8, 0.75, f"tensor t, shape {tuple(tensor.shape)}", va="center", weight="bold")
+    title = f"tensor t, shape {tuple(tensor.shape)}"
+    _write(axes, 0.8, 0.75, title, ha="left", weight="bold")
     for (row, column), value in zip(places, values, strict=True):
         left, top = 0.8 + 1.6 * column, 1.4 + 1.25 * row
-        axes.add_patch(
-            Rectangle(
-                (left, top), 1.6, 1.25, facecolor=_row_colour(row), edgecolor=INK, linewidth=0.9
-            )
-        )
-        axes.text(left + 0.8, top + 0.48, _short(value), ha="center", va="center", **_MONO)
-        axes.text(
-            left + 1.52,
-            top + 1.0,
-            f"@{places[row, column]}",
-            ha="right",
-            va="center",
-            fontsize=9,
-            color=INK,
-            alpha=0.75,
-        )
+        look = {"facecolor": _row_colour(row), "edgecolor": INK, "linewidth": 0.9}
+        axes.add_patch(Rectangle((left, top), 1.6, 1.25, **look))
+        _write(axes, left + 0.8, top + 0.46, _short(value), **_MONO)
+        place = f"@{places[row, column]}"
+        _write(axes, left + 1.5, top + 0.98, place, ha="right", fontsize=9, alpha=0.75)
     if not places:
-        axes.text(0.8, 1.9, "no elements", va="center", color=GREY)
+        _write(axes, 0.8, 1.9, "empty", ha="left", color=GREY)
 
 
-def _index_arithmetic(axes: Axes, tensor: torch.Tensor, *, left: float) -> None:
-    """Write the rule and one example, the last element, beside the grid."""
-    lines = [
-        f"offset {tensor.storage_offset()}, strides {tuple(tensor.stride())}",
-        _formula(tensor),
-    ]
+def _index_arithmetic(tensor: torch.Tensor) -> list[str]:
+    """Write the rule that joins tensor and memory, and its last element as an example."""
+    offset, strides = tensor.storage_offset(), tensor.stride()
+    sentences = [f"offset {offset}, strides {tuple(strides)}", _formula(tensor)]
     if tensor.ndim and tensor.numel():
         last = [size - 1 for size in tensor.shape]
-        steps = [f"{i}*{step}" for i, step in zip(last, tensor.stride(), strict=True)]
-        place = tensor.storage_offset() + sum(
-            i * s for i, s in zip(last, tensor.stride(), strict=True)
-        )
-        lines.append(
-            f"t[{', '.join(map(str, last))}] lies at "
-            f"{' + '.join([str(tensor.storage_offset()), *steps])} = {place}"
-        )
-    lines.append("contiguous" if tensor.is_contiguous() else "not contiguous")
-    for number, line in enumerate(lines):
-        axes.text(
-            left,
-            1.8 + 0.72 * number,
-            line,
-            va="center",
-            **(_MONO if 0 < number < len(lines) - 1 else {}),
-        )
+        steps = "".join(f" + {i}*{step}" for i, step in zip(last, strides, strict=True))
+        place = offset + sum(i * step for i, step in zip(last, strides, strict=True))
+        sentences.append(f"t[{', '.join(map(str, last))}] lies at {offset}{steps} = {place}")
+    return [*sentences, "contiguous" if tensor.is_contiguous() else "not contiguous"]
 
 
-def _memory_strip(axes, memory, places, across: int, top: float) -> None:
-    shown: dict[int, list[int]] = {}
+def _memory_strip(
+    axes: Axes,
+    memory: list[object],
+    places: Mapping[tuple[int, int], int],
+    across: int,
+    top: float,
+) -> None:
+    """Draw the memory from left to right; what the tensor shows wears the colour of its row."""
+    shown: dict[int, set[int]] = {}
     for (row, _), place in places.items():
-        shown.setdefault(place, []).append(row)
-    axes.text(0.8, top - 1.75, f"memory, {len(memory)} elements", va="center", weight="bold")
+        shown.setdefault(place, set()).add(row)
+    count = f"memory, {len(memory)} element{'s' * (len(memory) != 1)}"
+    _write(axes, 0.8, top - 2.3, count, ha="left", weight="bold")
     for place, value in enumerate(memory):
-        left, y = 0.8 + 1.05 * (place % across), top + 2.0 * (place // across)
-        rows = sorted(set(shown.get(place, [])))
-        # an element that several rows show wears all their colours
-        for stripe, row in enumerate(rows):
+        left, y = 0.8 + 1.05 * (place % across), top + 1.9 * (place // across)
+        rows = sorted(shown.get(place, ()))
+        for stripe, row in enumerate(rows):  # shown by several rows: wears all their colours
             height = 0.95 / len(rows)
-            axes.add_patch(
-                Rectangle((left, y + stripe * height), 1.05, height, facecolor=_row_colour(row))
-            )
-        axes.add_patch(
-            Rectangle(
-                (left, y),
-                1.05,
-                0.95,
-                facecolor="none",
-                edgecolor=INK if rows else GREY,
-                linewidth=0.9,
-                linestyle="-" if rows else ":",
-            )
-        )
-        axes.text(
-            left + 0.525,
-            y + 0.48,
-            _short(value),
-            ha="center",
-            va="center",
-            fontsize=9.5,
-            color=INK if rows else GREY,
-            **_MONO,
-        )
-        axes.text(
-            left + 0.525, y + 1.25, str(place), ha="center", va="center", fontsize=9, color=GREY
-        )
+            corner = (left, y + stripe * height)
+            axes.add_patch(Rectangle(corner, 1.05, height, facecolor=_row_colour(row)))
+        colour, line = (INK, "-") if rows else (GREY, ":")
+        frame = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.9, "linestyle": line}
+        axes.add_patch(Rectangle((left, y), 1.05, 0.95, **frame))
+        _write(axes, left + 0.525, y + 0.46, _short(value), fontsize=9.5, color=colour, **_MONO)
+        _write(axes, left + 0.525, y + 1.25, str(place), fontsize=9, color=GREY)
 
 
 def _jumps(axes: Axes, tensor: torch.Tensor, across: int, top: float) -> None:
     """Draw the step that each axis takes in memory, as an arrow from the first element."""
     start = tensor.storage_offset()
     names = {1: ["next element"], 2: ["next row", "next column"]}.get(tensor.ndim, [])
-    on_this_line = [s for s in (0, *tensor.stride()) if (start + s) // across == start // across]
-    words_x = 0.8 + 1.05 * (start % across + max(on_this_line)) + 0.95  # clear of every arrow
+    x = 6.2
     for axis, (name, step) in enumerate(zip(names, tensor.stride(), strict=True)):
         if tensor.shape[axis] < 2 or not tensor.numel():
             continue
-        words = f"{name}: {step}" if step else f"{name}: 0, the same memory again"
-        colour = [PALETTE["vermilion"], PALETTE["purple"]][axis]
-        height = top - 0.35 - 0.55 * axis
-        from_x, to_x = (0.8 + 1.05 * (place % across) + 0.525 for place in (start, start + step))
-        if (start + step) // across != start // across:
-            continue
-        arrow = FancyArrowPatch(
-            (from_x, top),
-            (to_x, top),
-            connectionstyle="arc3,rad=-0.4",
-            arrowstyle="-|>",
-            mutation_scale=11,
-            color=colour,
-            linewidth=1.5,
-            shrinkA=0,
-            shrinkB=0,
-        )
-        if step:
-            axes.add_patch(arrow)
-        axes.text(words_x, height, words, color=colour)
+        colour = [PALETTE["vermilion"], PALETTE["blue"]][axis]
+        words = f"{name}: +{step}"
+        _write(axes, x, top - 2.3, words, ha="left", color=colour)
+        x += 0.19 * len(words) + 0.8
+        if step and (start + step) // across == start // across:
+            ends = [(0.8 + 1.05 * (p % across) + 0.525, top) for p in (start, start + step)]
+            # long jumps are flatter, or they would leave the figure
+            bend = f"arc3,rad=-{min(0.45, 3.0 / (1.05 * step)):.3f}"
+            axes.add_patch(_arrow(*ends, colour, bend))
+
+
+def _arrow(start, end, colour: str = GREY, bend: str = "arc3,rad=0", gap: float = 0.0):
+    return FancyArrowPatch(
+        start,
+        end,
+        connectionstyle=bend,
+        arrowstyle="-|>",
+        mutation_scale=12,
+        color=colour,
+        linewidth=1.4,
+        shrinkA=gap,
+        shrinkB=gap,
+    )
 
 
 def _row_colour(row: int) -> str:
@@ -710,64 +665,69 @@ def _short(value: object) -> str:
 
 def _graph_drawing(nodes: Mapping[object, str], edges: list[tuple[object, object]]) -> Drawing:
     places = _graph_places(nodes, edges)
-    widths = {
-        node: 0.9 + 0.25 * max(len(line) for line in str(label).split("\n"))
-        for node, label in nodes.items()
-    }
-    heights = {node: 0.75 + 0.6 * str(label).count("\n") + 0.3 for node, label in nodes.items()}
+    sizes = {node: _label_size(str(label)) for node, label in nodes.items()}
     columns = max(column for column, _ in places.values()) + 1
-    column_widths = [
-        max(widths[node] for node, (column, _) in places.items() if column == wanted)
-        for wanted in range(columns)
-    ]
-    step = max(heights.values()) + 0.55
-    lefts = [0.5 + sum(column_widths[:column]) + 1.4 * column for column in range(columns)]
+    wide = [max(sizes[n][0] for n in nodes if places[n][0] == column) for column in range(columns)]
+    lefts = [0.4 + sum(wide[:column]) + 1.5 * column for column in range(columns)]
+    row_height = max(height for _, height in sizes.values()) + 0.5
+    # arrows that skip a column pass above
+    skips = any(places[end][0] - places[start][0] > 1 for start, end in edges)
+    roof = 1.1 if skips else 0.2
     tallest = max(row for _, row in places.values()) + 1
     figure = Drawing()
-    axes = _canvas(figure, lefts[-1] + column_widths[-1] + 0.5, tallest * step + 0.4, scale=0.36)
+    axes = _canvas(
+        figure, lefts[-1] + wide[-1] + 0.4, roof + tallest * row_height + 0.2, scale=0.36
+    )
     centres = {
-        node: (lefts[column] + column_widths[column] / 2, 0.2 + step * (row + 0.5))
+        node: (lefts[column] + wide[column] / 2, roof + row_height * (row + 0.5))
         for node, (column, row) in places.items()
     }
-    for start, end in edges:
-        columns_on = places[end][0] - places[start][0]
-        # an edge that passes other columns bows around the boxes there, with the same height always
-        bow = 0.9 / columns_on if columns_on > 1 else 0.0
-        if centres[start][1] <= centres[end][1]:
-            bow = -bow
-        axes.add_patch(
-            FancyArrowPatch(
-                (centres[start][0] + widths[start] / 2, centres[start][1]),
-                (centres[end][0] - widths[end] / 2, centres[end][1]),
-                arrowstyle="-|>",
-                mutation_scale=12,
-                color=GREY,
-                linewidth=1.4,
-                shrinkA=1,
-                shrinkB=1,
-                connectionstyle=f"arc3,rad={bow}",
-            )
-        )
-    ends = {start for start, _ in edges}
-    begun = {end for _, end in edges}
-    for node, (x, y) in centres.items():
-        colour = "#BFE0F5" if node not in begun else "#BCE5D6" if node not in ends else "white"
-        axes.add_patch(
-            FancyBboxPatch(
-                (x - widths[node] / 2 + 0.1, y - heights[node] / 2 + 0.1),
-                widths[node] - 0.2,
-                heights[node] - 0.2,
-                boxstyle="round,pad=0.1",
-                facecolor=colour,
-                edgecolor=INK,
-                linewidth=1.1,
-            )
-        )
-        axes.text(x, y, str(nodes[node]), ha="center", va="center", linespacing=1.25, **_MONO)
+    _draw_edges(axes, edges, centres, sizes, places)
+    _draw_nodes(axes, nodes, edges, centres, sizes)
     figure.alt = f"a graph of {len(nodes)} nodes: " + ", ".join(
         f"{_one_line(nodes[start])} → {_one_line(nodes[end])}" for start, end in edges
     )
     return figure
+
+
+def _label_size(label: str) -> tuple[float, float]:
+    lines = label.split("\n")
+    return 0.8 + 0.24 * max(map(len, lines)), 0.5 + 0.52 * len(lines)
+
+
+def _draw_edges(axes: Axes, edges, centres, sizes, places) -> None:
+    drawn: dict[tuple[object, object], int] = {}
+    for start, end in edges:
+        (x0, y0), (x1, y1) = centres[start], centres[end]
+        before = drawn.get((start, end), 0)
+        drawn[start, end] = before + 1
+        if places[end][0] - places[start][0] > 1:
+            ends = (x0, y0 - sizes[start][1] / 2), (x1, y1 - sizes[end][1] / 2)
+            # an arc of this bend is highest just below the upper edge, above all boxes
+            rise = (ends[0][1] + ends[1][1]) / 2 - 0.3
+            axes.add_patch(_arrow(*ends, bend=f"arc3,rad=-{2 * rise / (x1 - x0):.2f}", gap=1))
+        else:  # the same edge twice, as in a * a, is drawn twice
+            repeated = edges.count((start, end)) > 1
+            bend = f"arc3,rad={(before - 0.5) * 0.5 if repeated else 0:.2f}"
+            ends = (x0 + sizes[start][0] / 2, y0), (x1 - sizes[end][0] / 2, y1)
+            axes.add_patch(_arrow(*ends, bend=bend, gap=1))
+
+
+def _draw_nodes(axes: Axes, nodes, edges, centres, sizes) -> None:
+    """Draw the boxes: what begins blue, what ends green."""
+    sources, targets = {start for start, _ in edges}, {end for _, end in edges}
+    for node, (x, y) in centres.items():
+        width, height = sizes[node]
+        colour = "#BFE0F5" if node not in targets else "#BCE5D6" if node not in sources else "white"
+        corner = (x - width / 2 + 0.1, y - height / 2 + 0.1)
+        look = {
+            "boxstyle": "round,pad=0.1",
+            "facecolor": colour,
+            "edgecolor": INK,
+            "linewidth": 1.1,
+        }
+        axes.add_patch(FancyBboxPatch(corner, width - 0.2, height - 0.2, **look))
+        _write(axes, x, y, str(nodes[node]), linespacing=1.25, **_MONO)
 
 
 def _one_line(label: str) -> str:
