@@ -1,5 +1,6 @@
 """``checks`` says what is wrong with an answer, in words, whatever the answer does."""
 
+import doctest
 import random
 import sys
 import types
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from course_utils import checks
-from course_utils.checks import Exercise, Mistake, Wrong
+from course_utils.checks import Exercise, Mistake, Wrong, compare, errors
 from course_utils.checks.compare import Rules, difference, show
 from course_utils.checks.grading import grade
 
@@ -312,6 +313,37 @@ def test_a_verdict_on_a_random_answer_is_the_same_wherever_the_generators_stand(
     assert first == second
 
 
+def test_an_answer_that_changes_torchs_settings_changes_them_for_itself_alone():
+    def spoil(x):
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        return torch.ones(2)
+
+    exercise = Exercise(id="9.7", reference=lambda x: torch.ones(2), cases=[ONE])
+
+    assert "the dtype is float64" in grade(exercise, spoil).text
+    assert torch.is_grad_enabled()
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_a_check_works_the_same_where_the_notebook_has_changed_torchs_settings():
+    leaf = torch.ones(2, requires_grad=True)
+    slope = Exercise(
+        id="9.7",
+        reference=lambda x: torch.autograd.grad((x * torch.ones(2)).sum(), x)[0],
+        cases=[(leaf,)],
+    )
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad():
+            verdict = grade(slope, lambda x: torch.ones(2))
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+    assert verdict.status == "right"
+
+
 def test_cases_can_be_made_when_they_are_needed():
     exercise = Exercise(id="9.8", reference=centre, cases=lambda: [ONE, TWO])
 
@@ -402,6 +434,8 @@ def test_an_exercise_that_could_not_judge_anything_is_refused(fields):
         ({"a": [1]}, {"a": [1]}),
         (float("nan"), float("nan")),
         (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),
+        (torch.eye(2).to_sparse(), torch.eye(2).to_sparse()),
+        (torch.ones(2, device="meta"), torch.zeros(2, device="meta")),
         (np.array([1.0]), np.array([1.0])),
         (torch.max(torch.eye(2), dim=0), (torch.ones(2), torch.tensor([0, 1]))),
     ],
@@ -430,6 +464,9 @@ def test_these_are_equal(got, expected):
         (torch.ones(1, 2), torch.ones(2).long(), "the shape is (1, 2), expected (2,)"),
         ((torch.ones(1), 2), (torch.ones(2), 2), "in element 0: the shape is (1,), expected (2,)"),
         (np.ones(2), np.ones(3), "the shape is (2,), expected (3,)"),
+        (torch.eye(2).to_sparse(), torch.eye(2), "the layout is sparse_coo, expected strided"),
+        (torch.ones(2, device="meta"), torch.ones(2), "the device is meta"),
+        (2 * torch.eye(2).to_sparse(), torch.eye(2).to_sparse(), ""),
         (1.5, 2.5, ""),
         (torch.float32, torch.float64, ""),
         ("no", "yes", ""),
@@ -501,6 +538,11 @@ def test_a_value_is_shown_without_addresses_and_without_the_readers_print_option
         assert show(value) == text
     finally:
         torch.set_printoptions(profile="default")
+
+
+@pytest.mark.parametrize("module", [compare, errors], ids=lambda module: module.__name__)
+def test_the_examples_in_the_docstrings_hold(module):
+    assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0
 
 
 # finding exercises

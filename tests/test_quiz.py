@@ -1,5 +1,6 @@
 """``quiz`` asks questions that answer back in a browser, and stay readable without one."""
 
+import doctest
 import html
 import json
 import os
@@ -90,6 +91,10 @@ def test_a_block_of_code_keeps_its_lines_and_loses_its_fence():
 
 def test_stars_between_numbers_are_not_stress():
     assert quiz._marked("2 * 3 * 4 and a*b") == [["words", "2 * 3 * 4 and a*b"]]
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(quiz).failed == 0
 
 
 def test_the_order_of_options_is_the_same_every_time_and_depends_on_the_question():

@@ -132,7 +132,7 @@ def _grade_value(exercise: Exercise, answer: object) -> None:
 
 def _judge(exercise: Exercise, answer: object) -> None:
     try:
-        with _seeded(0):
+        with _isolated(0):
             exercise.judge(answer)
     except Wrong:
         raise
@@ -195,7 +195,7 @@ def _call(function: Callable, case: tuple, seed: int) -> Outcome:
     arguments = _fresh(case)
     printed = io.StringIO()
     result, error = None, None
-    with _seeded(seed), contextlib.redirect_stdout(printed):
+    with _isolated(seed), contextlib.redirect_stdout(printed):
         try:
             result = function(*arguments)
         except Exception as raised:
@@ -221,17 +221,22 @@ def _fresh(case: tuple) -> tuple:
 
 
 @contextlib.contextmanager
-def _seeded(number: int) -> Iterator[None]:
-    before = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
-    random.seed(number)
-    np.random.seed(number)
-    torch.manual_seed(number)
+def _isolated(seed: int) -> Iterator[None]:
+    """Seed and set what a notebook or an answer may have changed, and put it back afterwards."""
+    generators = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
+    dtype = torch.get_default_dtype()
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    torch.set_default_dtype(torch.float32)
     try:
-        yield
+        with torch.enable_grad():
+            yield
     finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])
-        torch.random.set_rng_state(before[2])
+        torch.set_default_dtype(dtype)
+        random.setstate(generators[0])
+        np.random.set_state(generators[1])
+        torch.random.set_rng_state(generators[2])
 
 
 def _unanswered(case: tuple, outcome: Outcome) -> bool:
