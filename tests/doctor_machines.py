@@ -199,6 +199,10 @@ HEALTHY = {
     "Python 3.14.2": change(laptop(), python={"version": (3, 14, 2)}),
     "numpy 1.26": laptop(packages=copies(numpy="1.26.4")),
     "its own notebook": change(laptop(), jupyter={"in_notebook": True}),
+    "a notebook that runtime.start has prepared": change(
+        laptop(switches={"TORCHINDUCTOR_CACHE_DIR": laptop().cache.path}),
+        jupyter={"in_notebook": True},
+    ),
     "an environment of the user's own": change(laptop(), course={"environment": None}),
     "AMD card with ROCm": laptop(
         torch=facts.Import(

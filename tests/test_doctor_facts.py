@@ -478,6 +478,18 @@ def test_the_cache_is_the_one_that_the_notebooks_use(tmp_path):
     assert not found.chosen
 
 
+def test_a_folder_that_the_notebook_set_is_not_the_readers_choice(tmp_path):
+    said = {"version": "2.14.1+cpu", "capability": "AVX2"}
+    own = str(places.compile_cache("2.14.1+cpu", "AVX2", tmp_path / "cache"))
+    known = {"fast": False, "torch": facts.Import(0, said=said)}
+    chosen = []
+    for path in (own, str(tmp_path / "other")):
+        environ = {"COURSE_CACHE": str(tmp_path / "cache"), "TORCHINDUCTOR_CACHE_DIR": path}
+        chosen.append(probes_compile.cache(machine(tmp_path, environ=environ), known).chosen)
+
+    assert chosen == [False, True]
+
+
 # graphics cards
 
 

@@ -258,13 +258,14 @@ def test_a_bare_python_is_told_what_to_do_first():
     assert "First: python3 course.py" in done.stdout
 
 
-def test_a_learners_file_that_stops_the_doctor_is_named(tmp_path):
-    (tmp_path / "subprocess.py").write_text("x = 1")
+@pytest.mark.parametrize("name", ["subprocess", "dataclasses", "pathlib", "json"])
+def test_a_learners_file_that_stops_the_doctor_is_named(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("x = 1")
 
     done = run_doctor("--fast", folder=tmp_path)
 
     assert done.returncode == 2, done.stderr
-    assert "subprocess.py" in done.stdout and "rename" in done.stdout.lower()
+    assert f"{name}.py" in done.stdout and "rename" in done.stdout.lower()
 
 
 def test_it_works_without_a_home_and_with_an_ascii_terminal():

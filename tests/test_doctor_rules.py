@@ -477,6 +477,13 @@ BROKEN = {
         ),
         ("D31", "problem", '"/home/ada/course/.venv/bin/python" -m ipykernel install', 2),
     ),
+    "D31 the terminal runs elsewhere": (
+        change(
+            bare(packages=copies(**dict.fromkeys(copies(), None))),
+            python={"prefix": "/usr", "executable": "/usr/bin/python3"},
+        ),
+        ("D31", "problem", '"/home/ada/course/.venv/bin/python" -m course_utils doctor', 2),
+    ),
     "D31 notebooks start a Python without torch": (
         kernel("/usr/bin/python3", "/usr", torch=False),
         ("D31", "warning", "starts /usr/bin/python3, which has no torch", 0),
@@ -711,6 +718,27 @@ def test_the_first_problem_that_stops_the_course_is_the_first_thing_to_do():
     assert verdict.code == 2
     assert "32-bit" in verdict.sentence
     assert verdict.first.startswith("Install a 64-bit Python")
+
+
+def test_an_old_torch_with_a_wrong_torchvision_gets_one_way_out():
+    findings, _ = examine(pair("2.9.1", "0.29.1"))
+
+    problems = [f for f in findings if f.status == "problem"]
+
+    assert [f.id for f in problems] == ["torch", "D01"]
+    for finding in problems:
+        assert '"torch>=2.14,<2.16" "torchvision>=0.29,<0.31"' in finding.fix
+
+
+def test_root_needs_no_sudo():
+    for administrator, command in ((True, "apt-get"), (False, "sudo apt-get")):
+        machine = change(no_compiler(), machine={"administrator": administrator})
+
+        assert examine(machine)[1].first == command + " install -y g++"
+
+
+def test_a_folder_that_gives_way_to_the_installed_torch_is_harmless():
+    assert told(laptop(shadows=("/home/ada/my_work/torch",))) == []
 
 
 def test_the_verdict_names_the_fallback_that_was_tried():

@@ -19,7 +19,7 @@ def main(argv=None) -> int:
     """Examine this machine, print the report and return 0, 1 or 2 (see --help)."""
     try:
         options = _options(sys.argv[1:] if argv is None else argv)
-        from course_utils.doctor import examine, report
+        from course_utils.doctor import examine, probes, report, rules  # noqa: F401 (all of it)
     except (ImportError, AttributeError) as error:
         return _cannot_start(error)
     facts, findings, verdict = examine(fast=options.fast, progress=_progress())

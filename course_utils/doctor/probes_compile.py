@@ -122,15 +122,20 @@ def cache(system, known):
 
 
 def _cache_path(system, known):
-    chosen = system.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if chosen:
-        return Path(chosen), True
+    """Return the folder, and whether the reader chose it in place of the course's own."""
+    own = _own_cache_path(system, known)
+    asked = system.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if asked:  # in a notebook runtime.start has set it, to the course's own
+        return Path(asked), own is None or Path(asked) != own
+    return own, False
+
+
+def _own_cache_path(system, known):
     torch = known.get("torch")
     if torch is None or not torch.said:
-        return None, False
-    said = torch.said
+        return None
     root = places.cache_root(system.environ, system.platform, system.home)
-    return places.compile_cache(said.get("version"), said.get("capability"), root), False
+    return places.compile_cache(torch.said.get("version"), torch.said.get("capability"), root)
 
 
 def _try_to_write(path):

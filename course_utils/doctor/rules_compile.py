@@ -42,6 +42,8 @@ def switched_off(facts):
 def other_switches(facts):
     """List the other variables that are set, and explain the known ones (D34)."""
     names = [n for n in facts.switches if n not in tables.SWITCHES_OFF and facts.switches[n]]
+    if facts.cache and not facts.cache.chosen:  # the course itself has set this one
+        names = [n for n in names if n != "TORCHINDUCTOR_CACHE_DIR"]
     names += [n for n, off in tables.SWITCHES_OFF.items() if facts.switches.get(n, off) != off]
     said = [
         f"{name}={facts.switches[name]}: {tables.KNOWN_SWITCHES[name]}"

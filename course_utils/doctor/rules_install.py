@@ -54,14 +54,20 @@ def notebooks_python(facts):
             "D31",
             said,
             "Packages belong to one Python; the other one does not see them.",
-            "Kernel > Change Kernel, and take the course's; if it is not offered: "
-            + fixes.make_kernel(_python_of(home, facts.machine.platform)),
+            _change_python(facts, home),
         )
     ]
 
 
-def _python_of(environment, platform):
-    return environment + ("\\Scripts\\python.exe" if platform == "win32" else "/bin/python")
+def _change_python(facts, home):
+    windows = facts.machine.platform == "win32"
+    python = home + ("\\Scripts\\python.exe" if windows else "/bin/python")
+    if not facts.jupyter.in_notebook:
+        return f'"{python}" -m course_utils doctor'
+    return (
+        "Kernel > Change Kernel, and take the course's; if it is not offered: "
+        + fixes.make_kernel(python)
+    )
 
 
 def platform(facts):
