@@ -286,9 +286,21 @@ def _make_all(
         yield from ((target, _try(target, slack)) for target in chosen)
         return
     # fresh processes: a fork would copy whatever threads the caller has
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_keep_out_of_the_terminal) as pool:
         waiting = {pool.submit(_try, target, slack): target for target in chosen}
-        yield from ((waiting[done], done.result()) for done in as_completed(waiting))
+        try:
+            yield from ((waiting[done], done.result()) for done in as_completed(waiting))
+        except KeyboardInterrupt:
+            for worker in multiprocessing.active_children():
+                worker.kill()  # its kernel ends by itself when it misses its parent
+            raise
+
+
+def _keep_out_of_the_terminal() -> None:
+    """Leave Ctrl-C to the parent; in the middle of a cell, nbclient answers it with tracebacks."""
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
 
 
 def _try(target: Target, slack: float) -> float | Refused:
