@@ -61,7 +61,7 @@ def quick_steps(changed):
 
 def changed_notebooks():
     # type: () -> list[str]
-    """Return the notebooks that differ from the last commit, new ones included."""
+    """Return the notebooks that differ from the last commit, or all where git cannot tell."""
     git = ["git", "-c", "core.quotepath=off"]
     names = set()
     for words in (
@@ -69,7 +69,10 @@ def changed_notebooks():
         ["ls-files", "--others", "--exclude-standard"],
     ):
         command = [*git, *words, "--", "notebooks"]
-        names.update(subprocess.check_output(command, cwd=str(ROOT)).decode().splitlines())
+        try:
+            names.update(subprocess.check_output(command, cwd=str(ROOT)).decode().splitlines())
+        except (OSError, subprocess.CalledProcessError):  # no git, or no repository
+            names.update(path.relative_to(ROOT).as_posix() for path in ROOT.glob("notebooks/**/*"))
     return sorted(name for name in names if name.endswith(".ipynb"))
 
 

@@ -921,6 +921,13 @@ def test_changed_notebooks_are_those_that_git_does_not_know_as_they_are(tmp_path
     assert steps.changed_notebooks() == ["notebooks/changed.ipynb", "notebooks/新.ipynb"]
 
 
+def test_without_a_repository_every_notebook_counts_as_changed(made, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(steps, "ROOT", tmp_path)
+
+    assert len(steps.changed_notebooks()) == 3
+
+
 # where and doctor
 
 
