@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import html
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -103,13 +104,21 @@ class Host:
     device: str
     capability: str
     threads: int
+    cores: int
+    load: float | None  # processes that wanted a core in the minute before; None on Windows
     date: str
 
     def __str__(self) -> str:
-        """Return one line for a person."""
-        return (
+        """Return one line for a person, and a second where others kept the machine busy."""
+        line = (
             f"torch {self.torch} on {self.device}, instruction set {self.capability}, "
             f"{self.threads} threads, {self.date}"
+        )
+        if self.load is None or self.load <= self.cores:
+            return line
+        return (
+            f"{line}\nOther programs keep this machine busy (load {self.load:.1f} on "
+            f"{self.cores} cores): expect wide intervals."
         )
 
 
@@ -132,6 +141,13 @@ class Demo:
         return "\n".join([*benchmark.aligned(rows), *_notes(self.outcomes), str(self.host)])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook, where lines of text this long would wrap."""
+        head = _html_row("th", _HEADINGS)
+        body = "".join(_html_row("td", _cells(outcome)) for outcome in self.outcomes)
+        below = "<br>".join(map(html.escape, [*_notes(self.outcomes), *str(self.host).split("\n")]))
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{below}</p>"
 
 
 def names() -> tuple[str, ...]:
@@ -373,6 +389,10 @@ def _cells(outcome: Outcome) -> list[str]:
     ]
 
 
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
 def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     errors = dict.fromkeys(o.compile_error for o in outcomes if o.compile_error)
     breaks = [f"{o.workload.name}: {reason}" for o in outcomes for reason in o.reasons]
@@ -405,6 +425,8 @@ def _host() -> Host:
         device=str(runtime.device()),
         capability=torch.backends.cpu.get_cpu_capability(),
         threads=torch.get_num_threads(),
+        cores=os.cpu_count() or 1,
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         date=datetime.date.today().isoformat(),
     )
 

@@ -12,7 +12,7 @@ from course_utils import workloads
 from course_utils.benchmark import Comparison, Timing
 from course_utils.workloads import Demo, Host, Outcome
 
-HOST = Host(torch="2.14.1", device="cpu", capability="AVX2", threads=2, date="2026-05-01")
+HOST = Host("2.14.1", "cpu", capability="AVX2", threads=2, cores=2, load=None, date="2026-05-01")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 Graphs are captured here and not built, so these tests need no C++ compiler and assert no time.
 """
 
+import dataclasses
 import functools
 import json
 
@@ -15,7 +16,15 @@ from course_utils.compile_stack import GraphCount
 from course_utils.workloads import Demo, Host, Outcome, Pair, Workload
 
 CPU = torch.device("cpu")
-HOST = Host(torch="2.14.1", device="cpu", capability="AVX2", threads=2, date="2026-05-01")
+HOST = Host(
+    torch="2.14.1",
+    device="cpu",
+    capability="AVX2",
+    threads=2,
+    cores=2,
+    load=0.3,
+    date="2026-05-01",
+)
 
 
 @pytest.fixture
@@ -182,6 +191,20 @@ def test_the_table_holds_each_figure_in_its_column():
         "     1.2e-07    20,000 calls  faster",
         "torch 2.14.1 on cpu, instruction set AVX2, 2 threads, 2026-05-01",
     ]
+
+
+def test_a_notebook_gets_the_same_cells_as_a_table():
+    page = Demo(HOST, (outcome(compile_error="Nothing was compiled: <no>."),))._repr_html_()
+
+    assert "<td>gelu_by_hand</td>" in page and "<td>eager alone</td>" in page
+    assert "&lt;no&gt;" in page and "AVX2" in page
+
+
+@pytest.mark.parametrize(("load", "busy"), [(5.2, True), (1.9, False), (None, False)])
+def test_a_machine_that_others_keep_busy_is_named_as_such(load, busy):
+    told = str(dataclasses.replace(HOST, load=load))
+
+    assert ("busy (load 5.2 on 2 cores)" in told) == busy
 
 
 def test_the_data_survive_json_and_name_their_schema():
