@@ -168,9 +168,10 @@ def _values(got: torch.Tensor, expected: torch.Tensor, differs: torch.Tensor) ->
 
 
 def _arrays(got: np.ndarray, expected: np.ndarray, rules: Rules) -> Difference | None:
-    for words, feature in {"shape": "shape", "dtype": "dtype"}.items():
-        if getattr(got, feature) != getattr(expected, feature):
-            note = f"the {words} is {getattr(got, feature)}, expected {getattr(expected, feature)}"
+    for feature in ("shape", "dtype"):
+        came, wanted = getattr(got, feature), getattr(expected, feature)
+        if came != wanted:
+            note = f"the {feature} is {came}, expected {wanted}"
             return Difference(show(got), show(expected), note)
     if expected.dtype.kind in "fc":
         equal = np.allclose(got, expected, atol=rules.atol, rtol=rules.rtol, equal_nan=True)

@@ -5,7 +5,7 @@ function, the inputs to try from the smallest up, and the mistakes that people a
 each as a function that behaves the way the mistake does.
 
 Kind:    plumbing; no chapter explains it
-Public:  Exercise, Mistake, Option, Question, Wrong
+Public:  Exercise, MISSING, Mistake, Option, Question, Wrong
 Imports: the standard library only
 """
 

@@ -1,45 +1,30 @@
 """Run an answer on an exercise's cases and put the outcome into words.
 
 An answer under test may do anything: raise, return nothing, change its input, be a list where a
-tensor was asked for. Each of these gets its own sentence and none of them a traceback. The
-random generators are seeded around every call and put back afterwards, so a check neither
-depends on the notebook nor disturbs it.
+tensor was asked for. Each of these gets its own sentence and none of them a traceback. The first
+known mistake that explains every wrong result is named.
 
 Kind:    plumbing; no chapter explains it
 Public:  answered, grade, require_equal
-Imports: torch, numpy, compare, exercise, verdict
+Imports: torch, numpy, calling, compare, exercise, verdict
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import inspect
-import io
-import random
 import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
+from course_utils.checks.calling import Outcome, call, call_quietly, isolated
 from course_utils.checks.compare import Difference, Rules, difference, show
 from course_utils.checks.exercise import MISSING, Exercise, Mistake, Wrong
 from course_utils.checks.verdict import RIGHT, UNANSWERED, WRONG, Verdict
 
 __all__ = ["answered", "grade", "require_equal"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one call did: its result or its error, its arguments afterwards, what it printed."""
-
-    result: object
-    error: Exception | None
-    arguments: tuple
-    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +117,7 @@ def _grade_value(exercise: Exercise, answer: object) -> None:
 
 def _judge(exercise: Exercise, answer: object) -> None:
     try:
-        with _isolated(0):
+        with isolated(0):
             exercise.judge(answer)
     except Wrong:
         raise
@@ -155,8 +140,8 @@ def _grade_function(exercise: Exercise, answer: object) -> None:
     cases = list(exercise.inputs)
     _refuse_other_parameters(exercise, answer, cases[0])
 
-    right = [_call_quietly(exercise.reference, case, seed) for seed, case in enumerate(cases)]
-    tried = [_call(answer, case, seed) for seed, case in enumerate(cases)]
+    right = [call_quietly(exercise.reference, case, seed) for seed, case in enumerate(cases)]
+    tried = [call(answer, case, seed) for seed, case in enumerate(cases)]
     if all(_unanswered(before, after) for before, after in zip(cases, tried, strict=True)):
         if any(after.error is None and after.result is None for after in tried):
             raise _ReturnsNone("your function returns None")
@@ -189,54 +174,6 @@ def _parameters(names: list[str]) -> str:
     if not names:
         return "no parameters"
     return f"{len(names)} parameter{'s' * (len(names) > 1)} ({', '.join(names)})"
-
-
-def _call(function: Callable, case: tuple, seed: int) -> Outcome:
-    arguments = _fresh(case)
-    printed = io.StringIO()
-    result, error = None, None
-    with _isolated(seed), contextlib.redirect_stdout(printed):
-        try:
-            result = function(*arguments)
-        except Exception as raised:
-            error = raised
-    return Outcome(result, error, arguments, printed.getvalue())
-
-
-def _call_quietly(function: Callable, case: tuple, seed: int) -> Outcome:
-    """Call a reference or a mistake; the learner did not write it and needs no warning of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return _call(function, case, seed)
-
-
-def _fresh(case: tuple) -> tuple:
-    """Copy the arguments; strides, shared memory and ``requires_grad`` survive."""
-    memo = {
-        id(item): item.clone()
-        for item in case
-        if isinstance(item, torch.Tensor) and not item.is_leaf  # deepcopy refuses those
-    }
-    return copy.deepcopy(case, memo)
-
-
-@contextlib.contextmanager
-def _isolated(seed: int) -> Iterator[None]:
-    """Seed and set what a notebook or an answer may have changed, and put it back afterwards."""
-    generators = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
-    dtype = torch.get_default_dtype()
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
-    torch.set_default_dtype(torch.float32)
-    try:
-        with torch.enable_grad():
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-        random.setstate(generators[0])
-        np.random.set_state(generators[1])
-        torch.random.set_rng_state(generators[2])
 
 
 def _unanswered(case: tuple, outcome: Outcome) -> bool:
@@ -318,7 +255,7 @@ def _explains(
     failing = {id(failure.case): failure.outcome for failure in failures}
     for seed, case in enumerate(cases):
         if id(case) in failing:
-            if not _same(_call_quietly(mistake.like, case, seed), failing[id(case)], rules):
+            if not _same(call_quietly(mistake.like, case, seed), failing[id(case)], rules):
                 return False
     return True
 
