@@ -730,6 +730,18 @@ def test_an_old_torch_with_a_wrong_torchvision_gets_one_way_out():
         assert '"torch>=2.14,<2.16" "torchvision>=0.29,<0.31"' in finding.fix
 
 
+def test_what_stops_the_compiler_only_hides_nothing_about_packages():
+    machine = change(
+        laptop(shadows=("/home/ada/my_work/statistics.py",)),
+        compile={"modules": ("statistics",)},
+    )
+
+    said = {f.id for f in examine(machine)[0]}
+
+    assert {"torch", "torch-import", "D01", "D10", "D33"} <= said
+    assert "compile" not in said
+
+
 def test_root_needs_no_sudo():
     for administrator, command in ((True, "apt-get"), (False, "sudo apt-get")):
         machine = change(no_compiler(), machine={"administrator": administrator})

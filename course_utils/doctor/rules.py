@@ -140,15 +140,24 @@ RULES = (
 def judge(facts) -> list:
     """Return what all rules found, without what merely follows from an earlier problem."""
     findings = []
-    stopped = set()
+    stopped = {}
     for rule in RULES:
-        if stopped & set(rule.after):
+        if _follows(rule, stopped):
             continue
         said = _ask(rule, facts)
-        if any(finding.status == "problem" for finding in said):
-            stopped.add(rule.name)
+        stops = {finding.stops for finding in said if finding.status == "problem"}
+        if stops:
+            stopped[rule.name] = "course" if "course" in stops else "compile"
         findings += [replace(finding, group=rule.group) for finding in said]
     return findings
+
+
+def _follows(rule, stopped):
+    # what stops only torch.compile explains nothing about packages
+    return any(
+        stopped.get(name) == "course" or (name in stopped and rule.group == "Compiling")
+        for name in rule.after
+    )
 
 
 def _ask(rule, facts):

@@ -133,7 +133,7 @@ def run(command, timeout: float, env=None, folder=None) -> Ran:
         _end(child)
         out, err = _rest(child)
         return Ran(child.returncode, out, err, timed_out=True)
-    except BaseException:  # Ctrl-C reaches this process only: the child has its own session
+    except BaseException:  # Ctrl-C reaches this process only, the child is in a group of its own
         _end(child)
         raise
 
