@@ -3,8 +3,8 @@
 pip's whole output goes to a log file. If it fails, the reason is read from there.
 """
 
-import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -99,5 +99,5 @@ def rewrite(line):
     """Print a line over the one before it, on a terminal; below it, in a file."""
     if not sys.stdout.isatty():
         return say(line)
-    width = os.get_terminal_size().columns - 1
+    width = shutil.get_terminal_size().columns - 1
     print("\r" + line[:width].ljust(width) + ("" if line else "\r"), end="", flush=True)
