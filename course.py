@@ -71,13 +71,7 @@ def read_arguments(arguments):
 
 def make_parser():
     # type: () -> argparse.ArgumentParser
-    """Return the parser of all commands."""
-    install = argparse.ArgumentParser(add_help=False)
-    install.add_argument("--here", action="store_true", help="use this Python, make no .venv")
-    install.add_argument("--torch", choices=["auto", "cpu", "cuda"], help="which build of torch")
-    install.add_argument(
-        "--torch-index", metavar="URL_OR_FOLDER", help="take torch from this mirror or folder only"
-    )
+    """Return the parser of all commands; each explains itself with its docstring."""
     parser = argparse.ArgumentParser(
         prog="course.py",
         description=__doc__,
@@ -85,33 +79,29 @@ def make_parser():
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command, parents in (
-        (lab, [install]),
-        (test, [install]),
-        (doctor, []),
-        (speedup, [install]),
-        (book, [install]),
-        (slides, [install]),
-        (notebooks, [install]),
-        (where, []),
-    ):
-        text = command.__doc__
+    for command in (lab, test, doctor, speedup, book, slides, notebooks, where):
+        name, text = command.__name__, command.__doc__
         one = commands.add_parser(
-            command.__name__,
-            parents=parents,
-            help=text.splitlines()[0],
-            description=text,
-            allow_abbrev=False,
+            name, help=text.splitlines()[0], description=text, allow_abbrev=False
         )
-        one.set_defaults(command=command, here=False, torch=None, torch_index=None)
-        if command is test:
-            one.add_argument("--quick", action="store_true", help="what one lesson's change needs")
-            one.add_argument("--only", action="append", metavar="STEP", choices=list(STEPS))
-        if command in (doctor, where):
-            one.add_argument("--here", action="store_true", help="look at this Python, not .venv")
-        if command is where:
-            one.add_argument("--json", action="store_true", help="print it for a program")
+        one.set_defaults(command=command)
+        one.add_argument("--here", action="store_true", help="use this Python and no .venv")
+        if command not in (doctor, where):
+            add_torch_options(one)
+    choices = commands.choices
+    choices["test"].add_argument("--quick", action="store_true", help="what one lesson needs")
+    choices["test"].add_argument("--only", action="append", choices=list(STEPS), help="this step")
+    choices["where"].add_argument("--json", action="store_true", help="print it for a program")
     return parser
+
+
+def add_torch_options(parser):
+    # type: (argparse.ArgumentParser) -> None
+    """Let a command that may install choose the build of torch."""
+    parser.add_argument("--torch", choices=["auto", "cpu", "cuda"], help="which build of torch")
+    parser.add_argument(
+        "--torch-index", metavar="URL_OR_FOLDER", help="take torch from this mirror or folder only"
+    )
 
 
 # the commands
