@@ -6,7 +6,7 @@ that nobody reinstalls torch who only has to restart the kernel. What could not 
 "unknown", never "ok".
 
 Kind:    plumbing; chapter 2 reads its findings
-Public:  RULES, Rule, Verdict, judge, verdict
+Public:  RULES, Finding, Rule, Verdict, judge, verdict
 Imports: the modules of rules, finding
 """
 
