@@ -203,7 +203,9 @@ def run(name: str, *, rounds: int = 30, report: Callable[[str], object] | None =
             lambda: benchmark.time_once(pair.compiled)
         )
     except Exception as failure:  # whatever stops the compiler, the eager half can be shown
-        return _eager_alone(workload, pair, eager_first, rounds, _in_words(repr(failure)))
+        return _eager_alone(
+            workload, pair, eager_first, rounds, _in_words(f"{type(failure).__name__}: {failure}")
+        )
     seen = compile_stack.count_graphs(pair.function, *pair.inputs)
     if hidden or seen.graphs == 0:
         error = _in_words(hidden[0]) if hidden else _switched_off()
@@ -463,8 +465,13 @@ def _in_words(error: str) -> str:
     By its text: with a warm cache the same cause comes as an exception of another class.
     """
     known = (sentence for sign, sentence in _CAUSES.items() if sign in error)
-    lines = error.replace("\\n", "\n").strip().splitlines()
-    return f"Nothing was compiled: {next(known, lines[0])}."
+    lines = error.strip().splitlines()
+    sentence = next(known, lines[0])
+    # what the compiler itself complained of, without the folders before it
+    complaints = [line.split("error:")[-1].strip() for line in lines if " error:" in line]
+    if "CppCompileError" in error and complaints and complaints[0] not in sentence:
+        sentence = f"{sentence} ({complaints[0]})"
+    return f"Nothing was compiled: {sentence}."
 
 
 def _switched_off() -> str:

@@ -116,6 +116,7 @@ def test_breaks_and_their_reasons_are_told(one_workload):
         ),
         ("CppCompileError: fatal error: Python.h: No such file", "(Python.h) are missing"),
         ("CppCompileError: C++ compile error", "the C++ compiler was found and failed"),
+        ("CppCompileError: C++\n/a/b.cpp:1:2: fatal error: no room", "what it says (no room)."),
         ("something new\nwith details", "something new"),
     ],
 )
