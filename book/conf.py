@@ -37,6 +37,7 @@ nb_ipywidgets_js = {
     "../vendor/require.js": {},
     "../vendor/require-config.js": {},
     "../vendor/@jupyter-widgets/html-manager/dist/embed-amd.js": {},
+    "../vendor/widget-images.js": {"loading_method": "defer"},
 }
 
 html_theme = "sphinx_book_theme"

@@ -58,7 +58,8 @@ def vendor(node_modules: Path, target: Path) -> int:
     for source, destination in PICKED.items():
         _copy(node_modules / source, fresh / destination)
     _copy(_anywidget(), fresh / "anywidget.js")
-    _copy(REPOSITORY / "book" / "assets" / "require-config.js", fresh / "require-config.js")
+    for ours in sorted((REPOSITORY / "book" / "assets").glob("*.js")):
+        _copy(ours, fresh / ours.name)
     # a half filled folder is never taken for a whole one
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)

@@ -6,9 +6,30 @@
 
   function fit(slide) {
     slide.style.fontSize = "";
+    const images = slide.querySelectorAll("img");
+    for (const image of images) image.style.cssText = "";
+    for (const printed of slide.querySelectorAll(".result pre")) narrow(printed);
     for (let size = 95; size >= SMALLEST && slide.scrollHeight > HEIGHT; size -= 5) {
       slide.style.fontSize = `${size}%`;
     }
+    if (images.length === 1) widen(images[0], slide);
+  }
+
+  // a printed table keeps its columns: it gets smaller before its lines are broken
+  function narrow(printed) {
+    printed.style.cssText = "";
+    const share = printed.clientWidth / printed.scrollWidth;
+    if (share >= 1) return;
+    if (share < 0.65) printed.style.whiteSpace = "pre-wrap";
+    else printed.style.fontSize = `${0.74 * share}em`;
+  }
+
+  // a picture alone on its slide takes the room that is left
+  function widen(image, slide) {
+    const room = HEIGHT - slide.scrollHeight - 12;
+    const { offsetWidth: width, offsetHeight: height } = image;
+    const times = Math.min((height + room) / height, (0.97 * slide.clientWidth) / width, 1.5);
+    if (times > 1.05) image.style.cssText = `max-height: none; height: ${height * times}px;`;
   }
 
   // formulas, pictures and widgets arrive when they like, and each makes its slide grow

@@ -128,13 +128,14 @@ def test_a_quiz_answers_by_keyboard_alone(reader: Reader, name: str):
     question = page.locator(".course-quiz form").first
     expect(question).to_be_visible()
 
+    question.locator("input").first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(question.get_by_role("status")).not_to_be_empty()
     for _ in range(question.locator("input").count()):  # sooner or later the right one
-        question.locator("input:checked, input").first.focus()
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("Enter")
-        expect(question.get_by_role("status")).not_to_be_empty()
-        if question.locator(".is-right").count():
-            break
+        if question.locator(".is-right").count() == 0:
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("Enter")
 
     expect(question.get_by_role("status")).to_contain_text("Right.")
     expect(question.get_by_role("status")).to_contain_text("And the others:")
@@ -173,7 +174,7 @@ def test_a_printed_page_is_the_text_alone(reader: Reader):
 
     page.emulate_media(media="print")
 
-    expect(page.locator("article h1")).to_be_visible()
+    expect(page.locator("article h2").first).to_be_visible()
     for part in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer"):
         expect(page.locator(part).first).to_be_hidden()
 
