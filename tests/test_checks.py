@@ -530,7 +530,8 @@ def test_requires_grad_and_strides_count_only_where_the_exercise_says_so():
         (object(), "<object object>"),
         (centre, "centre"),
     ],
-    ids=str,
+    # the text alone: what a value prints may hold an address
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_a_value_is_shown_without_addresses_and_without_the_readers_print_options(value, text):
     torch.set_printoptions(precision=1, sci_mode=True)
