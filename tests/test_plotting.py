@@ -129,6 +129,7 @@ def test_drawing_changes_no_setting_of_the_notebook():
 
         assert dict(matplotlib.rcParams) == before
         assert figure.axes[0].xaxis.label.get_fontsize() == 10
+        assert to_rgb(figure.axes[0].get_facecolor()) == (1, 1, 1)
 
 
 def test_no_two_colours_of_the_palette_are_hard_to_tell_apart():
