@@ -1,11 +1,11 @@
-"""Run a tool of the course from a shell: ``python -m course_utils doctor | speedup | where``.
+"""Run a tool of the course from a shell: ``python -m course_utils doctor | speedup | explain``...
 
 A command must work when its neighbour cannot: the doctor runs where torch is missing or broken.
 So nothing is imported here before the command is known.
 
 Kind:    plumbing
 Public:  main
-Imports: the standard library; then what the command needs (doctor, workloads, plotting, places)
+Imports: the standard library; then what the command needs (doctor, workloads, compile_stack...)
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "doctor": "check this installation and say what to do (works without torch)",
     "speedup": "measure ready workloads, eager and compiled",
+    "explain": "show what every stage of the compiler made of a function in a file",
     "where": "show folders, cache and versions",
 }
 
@@ -39,7 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     try:
-        return {"doctor": _doctor, "speedup": _speedup, "where": _where}[command](rest)
+        commands = {
+            "doctor": _doctor,
+            "speedup": _speedup,
+            "explain": _explain,
+            "where": _where,
+        }
+        return commands[command](rest)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
@@ -62,11 +69,7 @@ def _speedup(arguments: list[str]) -> int:
     try:
         from course_utils import runtime, workloads
     except ImportError as missing:
-        print(
-            f"speedup needs torch and its companions, and {missing.name} cannot be imported; "
-            "`python -m course_utils doctor` says why.",
-            file=sys.stderr,
-        )
+        print(_cannot_import("speedup", missing), file=sys.stderr)
         return 1
     if options.list:
         for name in workloads.names():
@@ -131,6 +134,25 @@ def _plot(demo, file: Path) -> int:
         return 1
     print(f"Drawn in {file}", file=sys.stderr)
     return 0
+
+
+def _explain(arguments: list[str]) -> int:
+    try:
+        from course_utils import runtime
+        from course_utils.compile_stack import command
+    except ImportError as missing:
+        print(_cannot_import("explain", missing), file=sys.stderr)
+        return 1
+    if not {"-h", "--help"} & set(arguments):
+        runtime.start(0)
+    return command.main(arguments)
+
+
+def _cannot_import(command: str, missing: ImportError) -> str:
+    return (
+        f"{command} needs torch and its companions, and {missing.name} cannot be imported; "
+        "`python -m course_utils doctor` says why."
+    )
 
 
 def _where(arguments: list[str]) -> int:
