@@ -9,6 +9,8 @@ layer 2   widgets      sliders around plain functions
 layer 1   benchmark    compare calls and say honestly which is faster
           workloads    the ready pairs of the speed-up demo
           compile_stack  what the compiler made of a function
+          data         small real data without a network, larger sets where there is one
+          training     fit, evaluate, History: built in chapter 6
           checks       the exercises: check, hint, expect
 layer 0   runtime      seed, device, threads, compile cache, quiet loggers
           places       the folders that the course uses

@@ -16,6 +16,8 @@ LAYERS = {
     "runtime": 0,
     "benchmark": 1,
     "compile_stack": 1,
+    "data": 1,
+    "training": 1,
     "workloads": 1,
     "checks": 1,
     "plotting": 2,
