@@ -65,7 +65,7 @@ def laptop(**parts: object) -> facts.Facts:
         machine=facts.Machine(
             "linux", "x86_64", "glibc 2.39", ("ubuntu", "debian"), cpu_flags=("avx", "avx2")
         ),
-        python=facts.Python((3, 12), 64, False, prefix + "/bin/python", prefix, "/usr"),
+        python=facts.Python((3, 12), 64, False, ".venv/bin/python", prefix, "/usr"),
         course=facts.Course(HOME, ">=3.10,<3.15", RANGES, prefix),
         packages=_copies(VERSIONS),
         torch=facts.Import(0, said=TORCH_SAYS),
