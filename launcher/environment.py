@@ -98,7 +98,7 @@ def check(choice):
     """Return the build of torch for this machine; stop where the course cannot be installed."""
     gpus = [] if choice["torch"] == "cpu" else builds.nvidia_gpus()
     try:
-        build = builds.choose_torch(choice["torch"], sys.platform, gpus)
+        build = builds.choose_torch(choice["torch"], sys.platform, gpus, this_machine().processor)
     except builds.NoBuild as no_build:
         raise Stop(str(no_build)) from None
     supported = python_range((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

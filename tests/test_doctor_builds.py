@@ -1,11 +1,10 @@
 """builds chooses torch's build for every kind of machine, and says why."""
 
-import subprocess
-
 import pytest
 
 from course_utils.doctor import builds
 from course_utils.doctor.builds import Gpu, choose_torch
+from course_utils.doctor.system import Ran
 
 NEW = Gpu("GeForce RTX 4070", (8, 9), 581)
 NEW_WITH_OLD_DRIVER = Gpu("GeForce RTX 4070", (8, 9), 550)
@@ -86,7 +85,7 @@ def test_the_reason_names_the_gpu_or_its_driver(gpu, words):
 
 
 def _nvidia_smi(output, code=0):
-    return lambda command, **kwargs: subprocess.CompletedProcess(command, code, output.encode())
+    return lambda command, timeout: Ran(code, output)
 
 
 def _present(program):
@@ -118,10 +117,10 @@ def test_a_machine_without_nvidia_smi_runs_nothing():
     assert builds.nvidia_gpus(run=None, which=lambda program: None) == []
 
 
-@pytest.mark.parametrize("error", [OSError("not executable"), subprocess.TimeoutExpired("x", 10)])
-def test_an_nvidia_smi_that_hangs_or_breaks_means_no_gpu(error):
-    def run(command, **kwargs):
-        assert kwargs["timeout"] <= 10
-        raise error
+@pytest.mark.parametrize("ran", [Ran(None, missing=True), Ran(0, "T4, 7.5, 580", timed_out=True)])
+def test_an_nvidia_smi_that_hangs_or_breaks_means_no_gpu(ran):
+    def run(command, timeout):
+        assert timeout <= 10
+        return ran
 
     assert builds.nvidia_gpus(run, _present) == []
