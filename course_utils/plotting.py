@@ -7,7 +7,8 @@ by colour alone, carry a description (``figure.alt``, which Jupyter and screen r
 are built without pyplot, which would draw them again.
 
 Kind:    plumbing; no chapter explains it
-Public:  Drawing, PALETTE, curves, draw_broadcast, draw_graph, draw_strides, image_grid, timing_bars
+Public:  Drawing, PALETTE, curves, draw_broadcast, draw_graph, draw_strides, image_grid, roofline,
+         timing_bars
 Imports: matplotlib and its Pillow, torch; benchmark for its types alone
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import base64
 import functools
 import io
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -39,6 +41,7 @@ __all__ = [
     "draw_graph",
     "draw_strides",
     "image_grid",
+    "roofline",
     "timing_bars",
 ]
 
@@ -189,6 +192,44 @@ def curves(
 
 
 @_styled
+def roofline(
+    points: Mapping[str, tuple[float, float]], *, bandwidth: float, peak: float
+) -> Drawing:
+    """Draw how fast pieces of work ran below what memory and arithmetic allow.
+
+    Args:
+        points: for each label the operations per byte moved, and the operations per second.
+        bandwidth: bytes per second that this machine moves at best; the slope of the roof.
+        peak: operations per second that it computes at best; the flat part of the roof.
+    """
+    numbers = [bandwidth, peak, *(number for point in points.values() for number in point)]
+    if not points or min(numbers) <= 0:
+        raise ValueError("roofline needs at least one point, and numbers above 0: it has log axes")
+    figure, axes = _figure(6.8, 3.9)
+    ridge = peak / bandwidth
+    left = min([ridge, *(x for x, _ in points.values())]) / 3
+    right = max([ridge, *(x for x, _ in points.values())]) * 6
+    roof = [left * bandwidth / 1e9, peak / 1e9, peak / 1e9]
+    axes.plot([left, ridge, right], roof, color=INK, linewidth=1.8)
+    axes.axvline(ridge, color=GREY, linestyle=":", linewidth=1)
+    for (label, (x, y)), colour in zip(points.items(), itertools.cycle(_POINTS)):
+        axes.plot(x, y / 1e9, marker=colour[1], color=PALETTE[colour[0]], markersize=8)
+        # a label below its point cannot touch the roof
+        axes.annotate(label, (x, y / 1e9), (6, -4), textcoords="offset points", va="top")
+    lowest = min([roof[0], *(y / 1e9 for _, y in points.values())])
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(lowest / 3, 3 * peak / 1e9))
+    axes.set_xlabel("operations per byte moved (logarithmic)")
+    axes.set_ylabel("billion operations per second")
+    axes.grid(color=PALE)
+    axes.set_axisbelow(True)
+    figure.alt = (
+        f"A roof that rises to {ridge:.3g} operations per byte and is flat from there; below it "
+        + "; ".join(f"{label} at {_side(x, ridge)}" for label, (x, _) in points.items())
+    )
+    return figure
+
+
+@_styled
 def image_grid(
     images: torch.Tensor | Sequence[torch.Tensor],
     *,
@@ -288,6 +329,14 @@ def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
 def _numbers(values: Sequence[float]) -> list[float]:
     # a loss kept with its graph warns when it is made a number
     return [float(v.detach()) if isinstance(v, torch.Tensor) else float(v) for v in values]
+
+
+_POINTS = [("blue", "o"), ("vermilion", "s"), ("green", "^"), ("purple", "D"), ("orange", "v")]
+
+
+def _side(x: float, ridge: float) -> str:
+    """Say on which part of the roof a point lies."""
+    return f"{x:.3g}, {'under the slope: memory' if x < ridge else 'under the flat: arithmetic'}"
 
 
 def _speed_in_words(ratio: Ratio) -> tuple[str, str]:

@@ -33,6 +33,9 @@ def comparison():
 DRAWINGS = {
     "timing_bars": lambda: plotting.timing_bars(comparison()),
     "curves": lambda: plotting.curves({"a": [1, 2], "b": [2, 1]}, x_label="epoch", y_label="loss"),
+    "roofline": lambda: plotting.roofline(
+        {"chain": (0.5, 4e9), "matmul": (170.0, 1.5e11)}, bandwidth=1e10, peak=2e11
+    ),
     "image_grid": lambda: plotting.image_grid(torch.rand(12, 1, 28, 28), titles=range(12)),
     "broadcast": lambda: plotting.draw_broadcast((64, 10), (10,)),
     "broadcast 3": lambda: plotting.draw_broadcast((4, 1, 3), (5, 1), (3,)),
@@ -351,3 +354,24 @@ def test_a_lone_node_is_a_graph():
 def test_what_is_no_graph_is_refused(nodes, edges, told):
     with pytest.raises(ValueError, match=told):
         plotting.draw_graph(nodes, edges)
+
+
+def test_the_roof_rises_with_the_bandwidth_and_ends_at_the_peak():
+    points = {"chain": (0.5, 4e9), "matmul": (170.0, 1.5e11)}
+
+    figure = plotting.roofline(points, bandwidth=1e10, peak=2e11)
+
+    (axes,) = figure.axes
+    x, y = axes.lines[0].get_data()
+    assert y[0] == pytest.approx(x[0] * 10)  # billions
+    assert (x[1], y[1], y[2]) == pytest.approx((20, 200, 200))
+    assert "chain at 0.5, under the slope: memory" in figure.alt
+    assert "matmul at 170, under the flat: arithmetic" in figure.alt
+    assert {"chain", "matmul"} <= set(texts(figure))
+
+
+def test_a_roofline_refuses_what_a_logarithmic_axis_cannot_show():
+    with pytest.raises(ValueError, match="numbers above 0"):
+        plotting.roofline({"copy": (0.0, 1e9)}, bandwidth=1e10, peak=2e11)
+    with pytest.raises(ValueError, match="at least one point"):
+        plotting.roofline({}, bandwidth=1e10, peak=2e11)
