@@ -29,7 +29,7 @@ from course_utils.compile_stack import breaks, guards, private
 __all__ = ["Frame", "Seen", "observe"]
 
 _HERE = os.path.dirname(__file__)
-_TORCH = os.path.dirname(torch.__file__)
+_TORCH = os.path.dirname(torch.__file__) + os.sep  # not torchvision, which begins alike
 _LIBRARIES = (_TORCH, _HERE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 Backend = Callable[[torch.fx.GraphModule, list], Callable[..., object]]
@@ -67,7 +67,8 @@ def observe(
     The backend is called with each graph; without one the graphs run as they are. ``options``
     are those of ``torch.compile``.
     """
-    seen, reports = Seen(), _Reports()
+    seen, reports, inner = Seen(), _Reports(), private.uncompiled(function)
+    rename = guards.own_names(inner)
     backend = backend or (lambda graph, inputs: graph.forward)
 
     def keep(graph: torch.fx.GraphModule, inputs: list, **_: object) -> Callable[..., object]:
@@ -82,10 +83,10 @@ def observe(
         )
         # apart from other compilations of this function, so that theirs neither count nor suffer
         compiled = torch.compile(
-            private.uncompiled(function),
+            inner,
             backend=keep,
             isolate_recompiles=True,
-            options={"guard_filter_fn": lambda found: _keep_guards(found, seen)},
+            options={"guard_filter_fn": lambda found: _keep_guards(found, seen, rename)},
             **options,
         )
         seen.result = compiled(*args, **kwargs)
@@ -96,10 +97,15 @@ def observe(
     return seen
 
 
-def _keep_guards(found: list, seen: Seen) -> list[bool]:
+def _keep_guards(found: list, seen: Seen, rename: Callable[[str], str]) -> list[bool]:
     """Put the guards of a frame into words while the values they are about are still there."""
     facts = [
-        guards.Fact(one.guard_type, one.name, one.value, tuple(one.orig_guard.code_list or ()))
+        guards.Fact(
+            one.guard_type,
+            rename(one.name),
+            one.value,
+            tuple(map(rename, one.orig_guard.code_list or ())),
+        )
         for one in found
     ]
     if seen.frames:  # the bytecode of this frame was handed over a moment ago
@@ -112,9 +118,15 @@ class _Reports:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, list[FrameSummary]]] = []
+        self.stacks: dict[tuple, list[FrameSummary]] = {}
 
     def take(self, report: str, stack: list[FrameSummary]) -> None:
-        self.told.append((report, private.stack_in(report) or stack))
+        place = re.search(r"in user code at (\S+)\n", report)
+        known = (place and place[1], _what_was_told(report))
+        # told a second time, torch leaves the stack out
+        stack = private.stack_in(report) or self.stacks.get(known) or stack
+        self.stacks[known] = stack
+        self.told.append((report, stack))
 
     def breaks(self, graphs: list[torch.fx.GraphModule]) -> list[breaks.Break]:
         """Return each break once: those that were reported, then those only a graph tells of."""

@@ -5,19 +5,20 @@ tensor, numbers, globals, whether gradients are recorded. Torch writes them as c
 (``___check_type_id(L['s'], 94561)``) and its reports of failures likewise.
 
 Kind:    plumbing; chapter 8 reads the guards, chapter 9 the failures
-Public:  Fact, Guard, checked, failed, in_order, readable_name
+Public:  Fact, Guard, checked, failed, in_order, own_names, readable_name
 Imports: torch and the standard library, nothing else of this package
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 
-__all__ = ["Fact", "Guard", "checked", "failed", "in_order", "readable_name"]
+__all__ = ["Fact", "Guard", "checked", "failed", "in_order", "own_names", "readable_name"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,8 @@ class Fact:
     code: tuple[str, ...]
 
 
-def checked(facts: Iterable[Fact]) -> tuple[Guard, ...]:
+def checked(facts: list[Fact]) -> tuple[Guard, ...]:
     """Return the guards in words."""
-    facts = list(facts)  # gone through twice
     free = {size for fact in facts if fact.kind == "SHAPE_ENV" for size in _sizes_in(fact.code)}
     found = [guard for fact in facts for guard in _in_words(fact, free)]
     return in_order(found)
@@ -64,7 +64,7 @@ def in_order(found: Iterable[Guard]) -> tuple[Guard, ...]:
     return tuple(sorted(unique, key=lambda guard: (not guard.yours, _ORDER.get(guard.kind, 9))))
 
 
-_ORDER = {"tensor": 0, "size": 1, "value": 2, "global": 3, "type": 4, "mode": 5}
+_ORDER = {kind: i for i, kind in enumerate("tensor size value global type mode parameter".split())}
 
 _MODES = {  # what torch calls it: what it means to a reader
     "DETERMINISTIC_ALGORITHMS": "deterministic algorithms are asked for or not, as now",
@@ -82,7 +82,9 @@ def _in_words(fact: Fact, free: set[tuple[str, int]]) -> Iterator[Guard]:
     yours = "__import_torch" not in fact.name and "__builtins_dict" not in fact.name
     place = "global" if "G['" in fact.name else "value"
     if kind == "TENSOR_MATCH" and isinstance(value, torch.Tensor):
-        yield Guard(name, "tensor", f"`{name}` is {_tensor(name, value, free)}", yours)
+        is_weight = "_parameters[" in fact.name or "_buffers[" in fact.name
+        words = f"`{name}` is {_tensor(name, value, free)}"
+        yield Guard(name, "parameter" if is_weight else "tensor", words, yours)
     elif kind == "SHAPE_ENV":
         yield from (Guard("", "size", _relation(code)) for code in fact.code)
     elif kind == "GRAD_MODE":
@@ -96,18 +98,19 @@ def _in_words(fact: Fact, free: set[tuple[str, int]]) -> Iterator[Guard]:
         words = f"`{name}` is a {type(value).__name__} with {len(value)} entries"
         yield Guard(name, "type", words, yours)
     elif kind == "TYPE_MATCH":
-        is_torchs = name.endswith(("._modules", "._parameters", "._buffers"))
+        is_torchs = name.endswith(("._modules", "._parameters", "._buffers", "kwargs"))
         words = f"`{name}` is of type {type(value).__name__}"
         yield Guard(name, "type", words, yours and not is_torchs)
     elif kind in _SAME:
-        yield Guard(name, "global", f"`{name}` is the same {_kind_of(value)} as now", yours)
+        words = f"`{name}` is the same {_kind_of(value)} as now"
+        yield Guard(name, "global", words, yours and not _is_torchs(value))
     elif kind == "DUPLICATE_INPUT" and fact.code:
         both = [readable_name(part) for part in fact.code[0].split(" is ")]
         yield Guard(name, "value", f"`{'` and `'.join(both)}` are the same object", yours)
     elif kind in ("EMPTY_NN_MODULE_HOOKS_DICT", "NOT_PRESENT_IN_GENERIC_DICT"):
         yield Guard(name, "type", f"`{name}` is as torch made it", yours=False)
     else:
-        yours = yours and not name.endswith("._modules")
+        yours = yours and "._modules" not in name and name != "kwargs"
         for code in fact.code or (f"{kind} {fact.name}",):
             yield Guard(name, "value", f"`{_plain_code(code)}`", yours)
 
@@ -122,6 +125,11 @@ def _tensor(name: str, value: torch.Tensor, free: set[tuple[str, int]]) -> str:
     return words + (", with requires_grad" if value.requires_grad else "")
 
 
+def _is_torchs(value: object) -> bool:
+    home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    return str(home).split(".")[0] == "torch"
+
+
 def _kind_of(value: object) -> str:
     names = {"builtin_function_or_method": "function", "type": "class"}
     return names.get(type(value).__name__, type(value).__name__)
@@ -130,6 +138,27 @@ def _kind_of(value: object) -> str:
 def _short(value: object, longest: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def own_names(function: Callable[..., object]) -> Callable[[str], str]:
+    """Return what says ``self`` and the parameters' names for those of torch's own wrapper.
+
+    Torch calls a module of a library through a function of its own, ``fn(*args, **kwargs)``.
+    """
+    if not isinstance(function, torch.nn.Module):
+        return str
+    parameters = list(inspect.signature(function.forward).parameters)
+
+    def parameter(found: re.Match[str]) -> str:
+        place = int(found[2])
+        name = parameters[place] if place < len(parameters) else parameters[-1]
+        return f"L['{name}']" if found[1].startswith("L") else name
+
+    def rename(text: str) -> str:
+        text = re.sub(r"(L\['args'\]|\bargs)\[(\d+)\]", parameter, text)
+        return re.sub(r"\bfn(?=\.|'\])", "self", text)
+
+    return rename
 
 
 def readable_name(source: str) -> str:
@@ -162,6 +191,9 @@ def _relation(code: str) -> str:
         return f"size {found[2]} of `{readable_name(found[1])}`"
 
     words = re.sub(_SIZE, size, code.split("  #")[0].strip())
+    two_sided = re.fullmatch(r"(\d+) <= (size \d+ of `[^`]+`) and \2 <= (\d+)", words)
+    if two_sided:
+        return f"{two_sided[2]} is from {two_sided[1]} to {two_sided[3]}"
     one_sided = re.fullmatch(r"(\d+) <= (size \d+ of `[^`]+`)", words)
     return f"{one_sided[2]} is at least {one_sided[1]}" if one_sided else words
 

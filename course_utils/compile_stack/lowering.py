@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import torch
 
-from course_utils.compile_stack import private, record
+from course_utils.compile_stack import kernels, private, record
 from course_utils.compile_stack.breaks import first_line
 
 __all__ = ["Lowering", "readable"]
@@ -35,6 +35,7 @@ class Lowering:
     def backend(self, graph: torch.fx.GraphModule, inputs: list) -> Callable[..., object]:
         """Record the graph and the stages below it; run it as it is where those fail."""
         notes = _Notes(code=readable(graph), operations=operations_in(graph))
+        notes.draw("captured graph", graph, {})
         self.graphs.append(notes)
         # the stages below may change the graph that they are given
         untouched = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
@@ -44,6 +45,8 @@ class Lowering:
             self.missing.append(str(moved))
         except Exception as failure:
             notes.not_built = f"{type(failure).__name__}: {first_line(str(failure))}"
+        finally:
+            self.missing += [notes.unread] if notes.unread else []
         return untouched.forward
 
     def records(self) -> tuple[record.Graph, ...]:
@@ -62,6 +65,8 @@ class _Notes:
     saved: tuple[record.Saved, ...] = ()
     built: list[record.Built] = field(default_factory=list)
     not_built: str = ""
+    unread: str = ""
+    drawings: dict[str, tuple[record.Node, ...]] = field(default_factory=dict)
 
     def joined(self, joint: torch.fx.GraphModule) -> None:
         self.joint = readable(joint)
@@ -71,6 +76,28 @@ class _Notes:
 
     def part(self, name: str, graph: torch.fx.GraphModule) -> None:
         self.parts[name] = readable(graph)
+        self.draw(f"{name} graph", graph, {})
+
+    def draw(self, stage: str, graph: torch.fx.GraphModule, kernels: dict[str, int]) -> None:
+        self.drawings[stage] = tuple(_nodes(graph, kernels))
+
+    def built_from(
+        self, name: str, graph: torch.fx.GraphModule, code: str, made_of: dict[str, list[str]]
+    ) -> None:
+        """Read the code that was generated for one part; ``made_of``: the nodes of each kernel."""
+        computed = [node for node in graph.graph.nodes if node.op.startswith("call_")]
+        nodes = {
+            mark: [(node.name, _operation(node)) for node in computed if node.name in names]
+            for mark, names in made_of.items()
+        }
+        inputs = [_given(node) for node in graph.graph.nodes if node.op == "placeholder"]
+        try:
+            built, numbers = kernels.read_generated(name, code, inputs, _WIDTHS, nodes)
+        except Exception as failure:  # written differently by a later torch: show it as it is
+            self.unread = private.not_available(f"reading the kernels ({type(failure).__name__})")
+            built, numbers = record.Built(name, code, (), code), {}
+        self.built.append(built)
+        self.draw(f"{name} graph", graph, numbers)
 
     def record(self) -> record.Graph:
         return record.Graph(
@@ -81,6 +108,7 @@ class _Notes:
             backward=self.parts.get("backward", ""),
             saved=self.saved,
             built=tuple(self.built),
+            drawings=tuple(record.Drawing(stage, nodes) for stage, nodes in self.drawings.items()),
             not_built=self.not_built,
         )
 
@@ -100,6 +128,59 @@ def _saved(forward: torch.fx.GraphModule, outputs: int) -> list[record.Saved]:
         dtype = str(value.dtype).removeprefix("torch.")
         found.append(record.Saved(node.name, dtype, size, count, node.op == "placeholder"))
     return found
+
+
+def _nodes(graph: torch.fx.GraphModule, numbers: dict[str, int]) -> Iterator[record.Node]:
+    """Yield what a drawing shows: what is computed, and of the inputs what it is computed from.
+
+    Views are left out, since they compute nothing; what uses one is drawn as using its source.
+    """
+    seen_through: dict[str, list[str]] = {}
+    for node in graph.graph.nodes:
+        sources = dict.fromkeys(s for n in node.all_input_nodes for s in seen_through[n.name])
+        name, is_input = _operation(node), node.op in ("placeholder", "get_attr")
+        if node.op.startswith("call_") and name in kernels.VIEWS and sources:
+            seen_through[node.name] = list(sources)
+            continue
+        seen_through[node.name] = [node.name]
+        value = node.meta.get("val", node.meta.get("example_value"))
+        size = str([_number(side) for side in value.shape]) if _is_tensor(value) else ""
+        shown = _input_name(node.name) if is_input else "result" if node.op == "output" else name
+        yield record.Node(node.name, shown, size, tuple(sources), numbers.get(node.name, 0))
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _input_name(name: str) -> str:
+    """Return a learner's name for an input: Dynamo calls ``x`` ``L_x_``."""
+    name = re.sub(r"^[LG]_(.+?)_$", r"\1", name)
+    return re.sub(r"_(?:modules|parameters|buffers)_", ".", name)
+
+
+_WIDTHS = {
+    str(dtype).removeprefix("torch."): dtype.itemsize
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}
+
+
+def _given(node: torch.fx.Node) -> kernels.Buffer | int:
+    """Return what an input of a graph is: a tensor's extent, or a size."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return _number(value) if value is not None else 0
+    count = 1
+    for side in value.shape:
+        count *= _number(side)
+    return kernels.Buffer(count, value.element_size())
+
+
+def _operation(node: torch.fx.Node) -> str:
+    """Return the name of an operation without its overload, such as ``mul``."""
+    name = getattr(node.target, "_opname", None) or getattr(node.target, "__name__", node.target)
+    return str(name)
 
 
 def _number(size: object) -> int:

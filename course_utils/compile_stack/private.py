@@ -11,6 +11,7 @@ Imports: torch and the standard library, nothing else of this package
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections import Counter, OrderedDict, defaultdict
@@ -213,6 +214,18 @@ def _breaks_told() -> Iterator[None]:
 
 
 @contextmanager
+def _kernel_counts() -> Iterator[None]:
+    """Keep Inductor's own counts apart, where it was used at all."""
+    metrics = sys.modules.get("torch._inductor.metrics")
+    before = {name: value for name, value in vars(metrics or object).items() if type(value) is int}
+    try:
+        yield
+    finally:
+        for name, value in before.items() if metrics else ():
+            setattr(metrics, name, value)
+
+
+@contextmanager
 def _failed_guards() -> Iterator[None]:
     from torch._dynamo.utils import guard_failures
 
@@ -230,6 +243,7 @@ _MEMORIES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "the sizes that were seen": _sizes_seen,
     "the breaks that were told": _breaks_told,
     "the guards that failed": _failed_guards,
+    "the counts of kernels": _kernel_counts,
 }
 
 
@@ -266,7 +280,13 @@ def lower(graph: torch.fx.GraphModule, inputs: list, notes: object, *, build: bo
         from torch._inductor.compile_fx import compile_fx
 
         caches_off = (
-            config.patch(fx_graph_cache=False, custom_partitioner_fn=_partitioner(notes)),
+            config.patch(
+                {
+                    "fx_graph_cache": False,
+                    "custom_partitioner_fn": _partitioner(notes),
+                    "trace.provenance_tracking_level": 1,  # which operations became which kernel
+                }
+            ),
             autograd_config.patch(
                 enable_autograd_cache=False, force_non_lazy_backward_lowering=True
             ),
@@ -310,6 +330,12 @@ def _inner(notes: object, build: bool) -> Callable[..., object]:
             return make_boxed_func(graph.forward)
         from torch._inductor.compile_fx import compile_fx_inner
 
-        return compile_fx_inner(graph, inputs, **kwargs)
+        made = compile_fx_inner(graph, inputs, **kwargs)
+        code = getattr(made, "source_code", None)
+        if code is None:
+            raise Moved(not_available("the generated code"))
+        mapping = json.loads(getattr(made, "inductor_provenance_mapping_str", None) or "{}")
+        notes.built_from(part, graph, code, mapping.get("cppCodeToPost", {}))
+        return made
 
     return inner

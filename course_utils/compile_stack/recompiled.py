@@ -117,9 +117,9 @@ def recompilations(
     with ExitStack() as stack:
         missing = stack.enter_context(private.forgetful())
         limits = stack.enter_context(private.limits())
-        compiled = torch.compile(
-            private.uncompiled(function), backend=keep, isolate_recompiles=True, **compile_options
-        )
+        inner = private.uncompiled(function)
+        rename = guards.own_names(inner)
+        compiled = torch.compile(inner, backend=keep, isolate_recompiles=True, **compile_options)
         for number, given in enumerate(inputs, 1):
             args = given if isinstance(given, tuple) else (given,)
             what = ", ".join(map(_described, args))  # before the call, which may change them
@@ -127,7 +127,7 @@ def recompilations(
             limits.clear()
             failures = _Failures()
             compiled(*args)
-            why = failures.new()
+            why = failures.new(rename)
             calls.append(Call(number, what, counted["graphs"], counted["ran"], why, bool(limits)))
     if private.guard_failures() is None:
         missing.append(private.not_available("the reasons"))
@@ -140,13 +140,13 @@ class _Failures:
     def __init__(self) -> None:
         self.before = {code: len(told) for code, told in (private.guard_failures() or {}).items()}
 
-    def new(self) -> tuple[str, ...]:
+    def new(self, rename: Callable[[str], str]) -> tuple[str, ...]:
         """Return why each piece of compiled code did not fit, in words, each sentence once."""
         told = (private.guard_failures() or {}).items()
         new = [reason for code, reasons in told for reason in reasons[self.before.get(code, 0) :]]
         # the oldest code first: it is the one that the reader made first
         new.sort(key=_entry)
-        return tuple(_joined(dict.fromkeys(map(guards.failed, new))))
+        return tuple(_joined(dict.fromkeys(guards.failed(rename(reason)) for reason in new)))
 
 
 def _joined(reasons: Iterable[str]) -> list[str]:

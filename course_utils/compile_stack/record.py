@@ -4,12 +4,14 @@ The record holds texts and numbers, no tensor and no graph of torch's, so that i
 compared and written as JSON without keeping a model alive.
 
 Kind:    plumbing; chapter 8 prints it
-Public:  Built, Bytecode, Explanation, Graph, Kernel, Saved, Stage, plural, readable_bytes
+Public:  Built, Bytecode, Drawing, Explanation, Graph, Kernel, Node, Saved, Stage, plural,
+         readable_bytes
 Imports: the standard library; breaks and guards
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,9 +21,11 @@ from course_utils.compile_stack.guards import Guard
 __all__ = [
     "Built",
     "Bytecode",
+    "Drawing",
     "Explanation",
     "Graph",
     "Kernel",
+    "Node",
     "Saved",
     "Stage",
     "plural",
@@ -36,6 +40,25 @@ class Bytecode:
     name: str
     before: str
     after: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation of a graph that is drawn; ``kernel`` counts from 1, and 0 is none."""
+
+    name: str
+    operation: str
+    size: str
+    inputs: tuple[str, ...]
+    kernel: int = 0
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The operations of one graph, to be drawn: ``stage`` names the text it belongs to."""
+
+    stage: str
+    nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
@@ -60,10 +83,13 @@ class Saved:
 class Kernel:
     """One call that the generated code makes: a kernel of its own, or one of a library's.
 
+    ``number`` counts the calls of its part from 1; a drawing has the same numbers.
+
     The bytes are estimated: each argument counts once, whole, by its size and dtype. What a cache
     spares and what is read twice is not known here.
     """
 
+    number: int
     name: str
     operations: tuple[str, ...]
     reads: int
@@ -79,19 +105,25 @@ class Kernel:
     def __str__(self) -> str:
         """Return the kernel, its operations and its estimated traffic in one line."""
         traffic = f"reads {readable_bytes(self.reads)}, writes {readable_bytes(self.writes)}"
-        operations = ", ".join(self.operations)
-        return f"{self.name} ({operations}): {traffic}" if operations else f"{self.name}: {traffic}"
+        if not self.is_generated:
+            return f"{self.number}, {self.name} of a library: {traffic}"
+        operations = ", ".join(self.operations) or "not known"
+        return f"{self.number}, {self.name} ({operations}): {traffic}"
 
     __repr__ = __str__
 
 
 @dataclass(frozen=True)
 class Built:
-    """What Inductor generated for one direction: the Python around the kernels, and those."""
+    """What Inductor generated for one direction.
+
+    ``wrapper`` is the Python that calls the kernels, ``code`` the whole file.
+    """
 
     part: str
     wrapper: str
     kernels: tuple[Kernel, ...]
+    code: str
 
 
 @dataclass(frozen=True)
@@ -105,6 +137,7 @@ class Graph:
     backward: str = ""
     saved: tuple[Saved, ...] = ()
     built: tuple[Built, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
     not_built: str = ""
 
     @property
@@ -178,21 +211,31 @@ class Explanation:
 
 
 def _lines(found: Explanation) -> Iterator[str]:
-    for one in found.breaks:
-        yield f"break in {one}" if one.line else f"break: {one}"
+    for one, times in Counter(found.breaks).items():
+        again = "" if times == 1 else f" ({times} times)"
+        yield f"break in {one}{again}" if one.line else f"break: {one}{again}"
         yield f"  {one.remedy}"
     for number, graph in enumerate(found.graphs, 1):
         yield f"graph {number}: {plural(graph.operations, 'operation')}"
         yield from (f"  {line}" for line in _graph_lines(graph))
-    own = [guard for guard in found.guards if guard.yours]
-    if own:
-        yield "compiled anew unless"
-        yield from (f"  {guard}" for guard in own[:12])
-        if len(own) > 12:
-            yield f"  and {len(own) - 12} more of this kind"
-    if len(found.guards) > len(own):
-        yield f"  and {plural(len(found.guards) - len(own), 'thing')} that torch checks of its own"
+    if found.guards:
+        yield "used again while"
+        yield from (f"  {line}" for line in _guard_lines(found.guards))
     yield from found.missing
+
+
+def _guard_lines(guards: tuple[Guard, ...]) -> Iterator[str]:
+    """Say the first dozen of the learner's own conditions, and count the others."""
+    weights = [guard for guard in guards if guard.kind == "parameter"]
+    own = [guard for guard in guards if guard.yours and guard not in weights]
+    yield from map(str, own[:12])
+    if len(own) > 12:
+        yield f"and {len(own) - 12} more of yours"
+    if weights:
+        yield f"and {plural(len(weights), 'parameter')} or buffers as they are"
+    others = len(guards) - len(own) - len(weights)
+    if others:
+        yield f"and {plural(others, 'thing')} that torch checks of its own"
 
 
 def _graph_lines(graph: Graph) -> Iterator[str]:
@@ -249,7 +292,7 @@ def _graph_stages(graphs: tuple[Graph, ...]) -> Iterator[Stage]:
         "kernels",
         "what was fused, and an estimate of the bytes that each kernel moves",
         _numbered(
-            ["\n".join(f"{b.part}: {k}" for b in g.built for k in b.kernels) for g in graphs]
+            ["\n".join(f"{b.part} kernel {k}" for b in g.built for k in b.kernels) for g in graphs]
         ),
     )
     code = [[k.source for b in g.built for k in b.kernels if k.source] for g in graphs]
