@@ -42,10 +42,9 @@ def main(arguments: list[str]) -> int:
     except Exception as failure:  # the learner's own code failed: their line, not ours
         print("".join(traceback.format_exception_only(failure)).strip(), file=sys.stderr)
         return 1
+    written = _write(options.html, html_page(found)) if options.html else 0
     print(text)
-    if options.html:
-        return _write(options.html, html_page(found))
-    return 0
+    return written
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:

@@ -79,7 +79,8 @@ class _Notes:
         self.draw(f"{name} graph", graph, {})
 
     def draw(self, stage: str, graph: torch.fx.GraphModule, kernels: dict[str, int]) -> None:
-        self.drawings[stage] = tuple(_nodes(graph, kernels))
+        saved = {one.name for one in self.saved} if stage == "forward graph" else set()
+        self.drawings[stage] = tuple(_nodes(graph, kernels, saved))
 
     def built_from(
         self, name: str, graph: torch.fx.GraphModule, code: str, made_of: dict[str, list[str]]
@@ -130,14 +131,20 @@ def _saved(forward: torch.fx.GraphModule, outputs: int) -> list[record.Saved]:
     return found
 
 
-def _nodes(graph: torch.fx.GraphModule, numbers: dict[str, int]) -> Iterator[record.Node]:
+def _nodes(
+    graph: torch.fx.GraphModule, numbers: dict[str, int], saved: set[str]
+) -> Iterator[record.Node]:
     """Yield what a drawing shows: what is computed, and of the inputs what it is computed from.
 
     Views are left out, since they compute nothing; what uses one is drawn as using its source.
+    What is ``saved`` is marked, in place of a line to the result for each.
     """
     seen_through: dict[str, list[str]] = {}
     for node in graph.graph.nodes:
-        sources = dict.fromkeys(s for n in node.all_input_nodes for s in seen_through[n.name])
+        needed = [
+            n.name for n in node.all_input_nodes if node.op != "output" or n.name not in saved
+        ]
+        sources = dict.fromkeys(source for name in needed for source in seen_through[name])
         name, is_input = _operation(node), node.op in ("placeholder", "get_attr")
         if node.op.startswith("call_") and name in kernels.VIEWS and sources:
             seen_through[node.name] = list(sources)
@@ -146,7 +153,8 @@ def _nodes(graph: torch.fx.GraphModule, numbers: dict[str, int]) -> Iterator[rec
         value = node.meta.get("val", node.meta.get("example_value"))
         size = str([_number(side) for side in value.shape]) if _is_tensor(value) else ""
         shown = _input_name(node.name) if is_input else "result" if node.op == "output" else name
-        yield record.Node(node.name, shown, size, tuple(sources), numbers.get(node.name, 0))
+        number, is_saved = numbers.get(node.name, 0), node.name in saved
+        yield record.Node(node.name, shown, size, tuple(sources), number, is_saved)
 
 
 def _is_tensor(value: object) -> bool:
@@ -154,8 +162,8 @@ def _is_tensor(value: object) -> bool:
 
 
 def _input_name(name: str) -> str:
-    """Return a learner's name for an input: Dynamo calls ``x`` ``L_x_``."""
-    name = re.sub(r"^[LG]_(.+?)_$", r"\1", name)
+    """Return a learner's name for an input: Dynamo calls ``x`` ``l_x_``."""
+    name = re.sub(r"^[lg]_(.+?)_$", r"\1", name)
     return re.sub(r"_(?:modules|parameters|buffers)_", ".", name)
 
 

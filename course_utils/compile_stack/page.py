@@ -113,7 +113,8 @@ def _middle(node: Node, placed: dict[str, tuple[float, float, float]], width: fl
 
 def _label(node: Node) -> tuple[str, str]:
     kernel = f"kernel {node.kernel}" if node.kernel else ""
-    return node.operation, " ".join(filter(None, [node.size, kernel]))
+    saved = "saved" if node.is_saved else ""
+    return node.operation, " ".join(filter(None, [node.size, kernel, saved]))
 
 
 def _lines(nodes: list[Node], placed: dict[str, tuple[float, float, float]]) -> Iterator[str]:
@@ -134,10 +135,11 @@ def _boxes(nodes: list[Node], placed: dict[str, tuple[float, float, float]]) -> 
         colour = _COLOURS[(node.kernel - 1) % len(_COLOURS)] if node.kernel else "#f5f5f5"
         rounding = 4 if node.inputs else _LINE / 2  # inputs are round
         operation, size = map(escape, _label(node))
+        edge = 3 if node.is_saved else 1
         middle = f'x="{left + width / 2:.0f}" text-anchor="middle" fill="#000"'
         yield (
             f'<rect x="{left:.0f}" y="{top:.0f}" width="{width:.0f}" height="{_LINE}" '
-            f'rx="{rounding:.0f}" fill="{colour}" stroke="#333"/>'
+            f'rx="{rounding:.0f}" fill="{colour}" stroke="#333" stroke-width="{edge}"/>'
             f'<text {middle} y="{top + (15 if size else 21):.0f}">{operation}</text>'
         )
         if size:

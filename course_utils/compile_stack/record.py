@@ -44,13 +44,17 @@ class Bytecode:
 
 @dataclass(frozen=True)
 class Node:
-    """One operation of a graph that is drawn; ``kernel`` counts from 1, and 0 is none."""
+    """One operation of a graph that is drawn.
+
+    ``kernel`` counts from 1, and 0 is none; ``is_saved`` says that backward needs it.
+    """
 
     name: str
     operation: str
     size: str
     inputs: tuple[str, ...]
     kernel: int = 0
+    is_saved: bool = False
 
 
 @dataclass(frozen=True)
