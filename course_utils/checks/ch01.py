@@ -8,6 +8,7 @@ Imports: torch, checks.exercise, checks.grading
 from __future__ import annotations
 
 import itertools
+import math
 import types
 from collections.abc import Callable
 
@@ -47,25 +48,59 @@ def _judge_count_captures(answer: object) -> None:
         raise Wrong("count_captures must be a function")
     trials = [
         ((3,), 1, "one call captures one graph"),
+        ((3,), 1, "each call of your function counts from zero"),
         ((3, 3), 1, "the second call has a tensor of the same size and reuses the graph"),
         ((3, 4), 2, "a tensor of another size needs a graph of its own"),
     ]
     for sizes, expected, why in trials:
-        try:
-            got = answered(answer(_fresh(_double), *(torch.ones(size) for size in sizes)))
-        except RuntimeError as error:
-            if "did not return callable" not in str(error):
-                raise
+        got = answered(_count(answer, sizes))
+        if got != expected:
+            raise Wrong(_explain_count(sizes, got, expected, why))
+
+
+def _count(answer: Callable, sizes: tuple[int, ...]) -> object:
+    """Call the counter, and say in the learner's words what stopped it."""
+    try:
+        return answer(_fresh(_double), *(torch.ones(size) for size in sizes))
+    except RuntimeError as error:
+        if "did not return callable" in str(error):
             raise Wrong(
                 "your backend must return something that can be called: graph_module.forward"
             ) from None
-        if got != expected:
-            raise Wrong(_explain_count(sizes, got, expected, why))
+        inner = getattr(error, "inner_exception", None)
+        if inner is None:
+            raise
+        raise Wrong(_explain_backend(inner)) from None
+    except TypeError as error:
+        if "_double() takes 1 positional argument" not in str(error):
+            raise
+        raise Wrong(
+            "the function was called with two arguments. Hand the compiled function one input at "
+            "a time, and let the backend return graph_module.forward"
+        ) from None
+
+
+def _explain_backend(error: Exception) -> str:
+    told = f"your backend raised {type(error).__name__}: {error}"
+    if isinstance(error, UnboundLocalError):
+        return (
+            f"{told}\na function may not count up a number that belongs to the function around it; "
+            "append to a list"
+        )
+    if isinstance(error, TypeError) and "positional argument" in str(error):
+        return f"{told}\na backend takes two things: the graph module and the example inputs"
+    return told
 
 
 def _explain_count(sizes: tuple[int, ...], got: object, expected: int, why: str) -> str:
     inputs = ", ".join(f"torch.ones({size})" for size in sizes)
     told = f"for the inputs {inputs} it returned {got!r}; expected {expected}, since {why}"
+    if isinstance(got, list):
+        return told + ". Return how many there are, not the list"
+    if got == len(sizes) + 1 and expected == 1:
+        return told + ". The list still holds the graph of the call before; make it inside"
+    if got == 1 and expected > 1:
+        return told + ". Is the `return` inside the loop? It ends the loop after the first input"
     if got == 0 and expected:
         return told + ". A 0 means that the compiled function was never called, or not the same one"
     if got == len(sizes) and len(sizes) > expected:
@@ -111,6 +146,22 @@ EXERCISES = [
                 like=lambda celsius: celsius * 9 / 5,
                 because="the two scales do not start at the same point",
             ),
+            Mistake(
+                "multiplied by the whole of 9/5 + 32",
+                like=lambda celsius: celsius * (9 / 5 + 32),
+                because="the 32 is added to the product, so it stands outside the brackets",
+            ),
+            Mistake(
+                "divided with //",
+                like=lambda celsius: celsius * 9 // 5 + 32,
+                because="// throws away what stands behind the point; divide with /",
+            ),
+            Mistake(
+                "went through the tensor number by number",
+                like=lambda celsius: torch.tensor([value * 9 / 5 + 32 for value in celsius]),
+                because="that ends where a tensor has rows; arithmetic on the tensor itself "
+                "reaches every number, whatever the shape",
+            ),
         ],
         hints=[
             "Write it as you would for a single number, and let `celsius` be the tensor.",
@@ -144,6 +195,16 @@ EXERCISES = [
                 like=lambda eager, compiled: (eager - compiled) / eager,
                 because="saving half the time is a speed-up of 2, not of 0.5",
             ),
+            Mistake(
+                "counted only what comes on top",
+                like=lambda eager, compiled: (eager - compiled) / compiled,
+                because="twice as fast is a speed-up of 2, and no change is one of 1, not of 0",
+            ),
+            Mistake(
+                "rounded the ratio",
+                like=lambda eager, compiled: round(eager / compiled),
+                because="0.5 would become 0, and 1.4 would become 1; leave the ratio as it comes",
+            ),
         ],
         hints=[
             "Which number is larger when compiling paid? It belongs on top.",
@@ -153,8 +214,32 @@ EXERCISES = [
     Exercise(
         id="1.3",
         reference=_verdict,
-        cases=[(1.8, 2.3), (0.4, 0.7), (0.9, 1.4), (0.5, 1.2), (0.2, 5.0), (0.9, 0.95)],
+        cases=[
+            (1.8, 2.3),
+            (0.4, 0.7),
+            (0.9, 1.4),
+            (0.5, 1.2),
+            (0.2, 5.0),
+            (0.9, 0.95),
+            (1.0, 1.3),
+            (0.8, 1.0),
+        ],
         mistakes=[
+            # the two about the ends come first: what follows would explain them as well
+            Mistake(
+                "let a range that ends at 1 make a claim",
+                like=lambda low, high: (
+                    "faster" if low >= 1 else "slower" if high <= 1 else "too noisy to say"
+                ),
+                because="a range contains its two ends, and at 1 nothing has changed",
+            ),
+            Mistake(
+                "took every range without a 1 in its inside for a claim",
+                like=lambda low, high: (
+                    "faster" if low > 1 else "too noisy to say" if low < 1 < high else "slower"
+                ),
+                because="a range contains its two ends, and at 1 nothing has changed",
+            ),
             Mistake(
                 "looked at the lower end alone",
                 like=lambda low, high: "faster" if low > 1 else "slower",
@@ -179,6 +264,18 @@ EXERCISES = [
                 ),
                 because="the range is a speed-up: above 1 the compiled function is faster",
             ),
+            Mistake(
+                "wrote the words another way",
+                like=lambda low, high: (
+                    "faster" if low > 1 else "slower" if high < 1 else "too noisy"
+                ),
+                because='the third answer is the whole of "too noisy to say"',
+            ),
+            Mistake(
+                "wrote the words with capitals",
+                like=lambda low, high: _verdict(low, high).capitalize(),
+                because="the three strings are written small",
+            ),
         ],
         hints=[
             "Draw the range on paper and mark 1. There are three cases.",
@@ -191,10 +288,11 @@ EXERCISES = [
         reference=_calls_until_paid,
         cases=[
             (1.0, 2.0, 1.0),
-            (10.0, 0.03, 0.01),
+            (5.0, 3.0, 1.0),
             (4.0, 0.5, 0.5),
             (4.0, 0.5, 1.0),
             (20.0, 0.25, 0.125),
+            (10.0, 0.03, 0.01),
         ],
         rtol=1e-6,
         mistakes=[
@@ -226,6 +324,41 @@ EXERCISES = [
                 ),
                 because="the saving of one call is what it took before minus what it takes now",
             ),
+            Mistake(
+                "forgot the case in which nothing is saved",
+                like=lambda first_call, eager, compiled: first_call / (eager - compiled),
+                because='a saving of 0 cannot be divided by; return float("inf") there',
+            ),
+            Mistake(
+                "rounded up to whole calls",
+                like=lambda first_call, eager, compiled: (
+                    math.ceil(first_call / (eager - compiled)) if eager > compiled else float("inf")
+                ),
+                because="the number is asked for as it comes, such as 2.5",
+            ),
+            Mistake(
+                "rounded to whole calls",
+                like=lambda first_call, eager, compiled: (
+                    round(first_call / (eager - compiled)) if eager > compiled else float("inf")
+                ),
+                because="the number is asked for as it comes, such as 2.5",
+            ),
+            Mistake(
+                "took a compiled call off the price",
+                like=lambda first_call, eager, compiled: (
+                    (first_call - compiled) / (eager - compiled)
+                    if eager > compiled
+                    else float("inf")
+                ),
+                because="here the whole first call counts as the price",
+            ),
+            Mistake(
+                "took an eager call off the price",
+                like=lambda first_call, eager, compiled: (
+                    (first_call - eager) / (eager - compiled) if eager > compiled else float("inf")
+                ),
+                because="here the whole first call counts as the price",
+            ),
         ],
         hints=[
             "How many seconds does one compiled call save?",
@@ -251,6 +384,11 @@ EXERCISES = [
                 "wrote the kernels before the backward pass was there",
                 like=["Dynamo", "Inductor", "AOTAutograd"],
                 because="Inductor gets the forward and the backward graph, so both exist before it",
+            ),
+            Mistake(
+                "wrote the names in small letters",
+                like=["dynamo", "aotautograd", "inductor"],
+                because="the order is right; copy the names as they stand",
             ),
         ],
         hints=[
@@ -282,6 +420,11 @@ EXERCISES = [
                 "thought that the graph arrives only with the second call",
                 like=(0, 0, 1),
                 because="the first call needs it already: it captures, then runs",
+            ),
+            Mistake(
+                "thought that compiling captures once and the first call again",
+                like=(1, 2, 2),
+                because="torch.compile alone captures nothing; the first call brings the one graph",
             ),
         ],
         hints=[

@@ -51,6 +51,12 @@ def _mean_squared_error(prediction, target):
     return torch.tensor(sum(errors) / len(errors))
 
 
+def _loss_strict(prediction, target):
+    if prediction.shape != target.shape:
+        raise ValueError
+    return ((prediction - target) ** 2).mean()
+
+
 def _judge_loss(answer: Callable) -> None:
     """Ask for an error where the numbers of examples differ and broadcasting would hide it."""
     try:
@@ -62,6 +68,8 @@ def _judge_loss(answer: Callable) -> None:
             "three predictions and one target: you stop, which is right; "
             f"let it be a ValueError instead of {type(error).__name__}"
         ) from None
+    if isinstance(got, ValueError):
+        raise Wrong("you return the ValueError as if it were a result; `raise` stops with it")
     raise Wrong(
         f"three predictions and one target: your function returned {show(answered(got))}; "
         "it should raise a ValueError, since the numbers of examples differ"
@@ -79,6 +87,17 @@ def _running_mean_(mean, batch, share):
         new = sum(batch[:, column].tolist()) / len(batch)
         mean[column] = (1 - share) * mean[column] + share * new
     return mean
+
+
+def _judge_running(answer: Callable) -> None:
+    """Ask for the very tensor that was handed in."""
+    mean = torch.tensor([8.0])
+    result = answer(mean, torch.tensor([[2.0], [6.0]]), 0.25)
+    if result.data_ptr() != mean.data_ptr():
+        raise Wrong(
+            "mean has changed as it should, but you return another tensor with the same numbers; "
+            "return mean itself"
+        )
 
 
 def _squared_distances(a, b):
@@ -145,6 +164,17 @@ EXERCISES = [
                 like=(1, 10, 2),
                 because="a new tensor lies in memory row by row, so its *last* stride is 1",
             ),
+            Mistake(
+                "wrote the strides from the back",
+                like=(4, 1, 20),
+                because="dimension 0 comes first, and a step in it is the longest one",
+            ),
+            Mistake(
+                "wrote the strides from the back, before the transpose",
+                like=(1, 4, 20),
+                because="dimension 0 comes first; and transposing swaps two sizes with their "
+                "strides",
+            ),
         ],
         hints=[
             "Start with `torch.zeros(2, 5, 4)` itself. Its last stride is 1.",
@@ -181,6 +211,39 @@ EXERCISES = [
                 like="ae",
                 because="x is contiguous, so new strides are enough for c",
             ),
+            Mistake(
+                "trusted reshape to share, and thought that expand copies",
+                like="acd",
+                because="d has to copy, and expand repeats with a stride of zero, in the memory "
+                "of x",
+            ),
+            Mistake(
+                "took the list in b for a slice, and thought that expand copies",
+                like="abc",
+                because="a list may name any rows, so it copies; expand repeats with a stride of "
+                "zero",
+            ),
+            Mistake(
+                "thought that only slices share",
+                like="a",
+                because="reshape and expand need no other numbers either, only other strides",
+            ),
+            Mistake(
+                "put signs between the letters",
+                like="a, c, e",
+                because="the letters are right; write them as in the example, without anything "
+                "between",
+            ),
+            Mistake(
+                "wrote capitals",
+                like="ACE",
+                because="the letters are right; write them small",
+            ),
+            Mistake(
+                "wrote them in another order",
+                like="eca",
+                because="the letters are right; write them in alphabetical order",
+            ),
         ],
         hints=[
             "Ask of each: can a start, a shape and strides describe this choice of numbers?",
@@ -197,6 +260,12 @@ EXERCISES = [
             (torch.tensor([[0, 100], [200, 255]], dtype=torch.uint8), 100),
         ],
         mistakes=[
+            Mistake(
+                "used Python's min",
+                like=lambda photo, amount: min(photo + amount, 255),
+                because="min compares two things as wholes; `clamp` works on each pixel. And 260 "
+                "becomes 4 before it can look",
+            ),
             Mistake(
                 "let the sum go round past 255",
                 like=lambda photo, amount: photo + amount,
@@ -267,6 +336,26 @@ EXERCISES = [
                 like=lambda labels, classes: F.one_hot(labels, classes),
                 because="float32 is asked for; `.float()` converts",
             ),
+            Mistake(
+                "wrote into every row",
+                like=lambda labels, classes: torch.zeros(len(labels), classes).index_fill_(
+                    1, labels, 1
+                ),
+                because="`[:, labels]` means all rows; `[torch.arange(len(labels)), labels]` "
+                "reads in pairs",
+            ),
+            Mistake(
+                "made one row for all labels",
+                like=lambda labels, classes: torch.zeros(classes).index_fill_(0, labels, 1),
+                because="the shape is (N, classes), with a row for each label",
+            ),
+            Mistake(
+                "left out class 0",
+                like=lambda labels, classes: (
+                    labels.unsqueeze(1) == torch.arange(1, classes)
+                ).float(),
+                because="the classes are 0 to classes - 1, as `torch.arange(classes)` has them",
+            ),
         ],
         hints=[
             "Row i, column c is 1 exactly where labels[i] equals c. That is a comparison.",
@@ -302,6 +391,24 @@ EXERCISES = [
                 "added instead of multiplying",
                 like=lambda a, b: a.unsqueeze(1) + b,
                 because="the broadcasting is right; the operation is a product",
+            ),
+            Mistake(
+                "put the new dimension of a in front",
+                like=lambda a, b: a.unsqueeze(0) * b,
+                because="(1, N) against (M,) pairs first with first again; a needs the shape (N, "
+                "1)",
+            ),
+            Mistake(
+                "gave both a dimension in the same place",
+                like=lambda a, b: a.unsqueeze(1) * b.unsqueeze(1),
+                because="(N, 1) against (M, 1) still pairs first with first; the new places must "
+                "differ",
+            ),
+            Mistake(
+                "took the dot product",
+                like=lambda a, b: a @ b,
+                because="`@` of two rows multiplies pairs and adds them up; every product is "
+                "asked for",
             ),
         ],
         hints=[
@@ -351,6 +458,29 @@ EXERCISES = [
                 "forgot the parentheses",
                 like=lambda table: table - table.mean(dim=0) / table.std(dim=0),
                 because="the division binds more tightly than the minus",
+            ),
+            Mistake(
+                "subtracted the rows' means along the columns",
+                like=lambda table: (table - table.mean(dim=1)) / table.std(dim=1),
+                because="for one mean per column the rows must disappear, and that is dim=0",
+            ),
+            Mistake(
+                "took one deviation for the whole table",
+                like=lambda table: (table - table.mean(dim=0)) / table.std(),
+                because="each column has its own; `std` needs the dimension, too",
+            ),
+            Mistake(
+                "took one mean for the whole table",
+                like=lambda table: (table - table.mean()) / table.std(dim=0),
+                because="each column has its own; `mean` needs the dimension, too",
+            ),
+            Mistake(
+                "brought every column to the range from 0 to 1",
+                like=lambda table: (
+                    (table - table.amin(dim=0)) / (table.amax(dim=0) - table.amin(dim=0))
+                ),
+                because="mean 0 and standard deviation 1 are asked for, not smallest 0 and "
+                "largest 1",
             ),
         ],
         hints=[
@@ -408,6 +538,23 @@ EXERCISES = [
                 ).mean(),
                 because="differences of opposite sign cancel",
             ),
+            Mistake(
+                "compared the shapes before making them equal",
+                like=_loss_strict,
+                because="(3, 1) and (3,) hold equally many examples; reshape first, then compare",
+            ),
+            Mistake(
+                "squeezed a dimension that need not be there",
+                like=lambda prediction, target: prediction.squeeze(1) - target.squeeze(1),
+                because="`squeeze(1)` needs a dimension 1, and (N,) has none; `reshape(-1)` "
+                "takes both",
+            ),
+            Mistake(
+                "squeezed a dimension of the prediction that need not be there",
+                like=lambda prediction, target: ((prediction.squeeze(1) - target) ** 2).mean(),
+                because="`squeeze(1)` needs a dimension 1, and (N,) has none; `reshape(-1)` "
+                "takes both",
+            ),
         ],
         hints=[
             "Bring both to the shape (N,) before anything else.",
@@ -462,6 +609,22 @@ EXERCISES = [
                 ),
                 because="True means that a number counts",
             ),
+            Mistake(
+                "picked with the mask and then named a dimension",
+                like=lambda values, mask: values[mask].mean(dim=1),
+                because="picking with a mask gives a flat tensor, which has no dimension 1; the "
+                "rows are lost",
+            ),
+            Mistake(
+                "divided by the count of the whole table",
+                like=lambda values, mask: torch.where(mask, values, 0.0).sum(dim=1) / mask.sum(),
+                because="each row has its own count; `mask.sum` needs the dimension, too",
+            ),
+            Mistake(
+                "kept the dimension",
+                like=lambda values, mask: _masked_mean(values, mask).unsqueeze(1),
+                because="one number per row is asked for, with shape (N,); leave `keepdim` out",
+            ),
         ],
         hints=[
             "A mean is a sum divided by a count. Find both, for each row.",
@@ -472,6 +635,7 @@ EXERCISES = [
     Exercise(
         id="3.9",
         reference=_running_mean_,
+        judge=_judge_running,
         mutates=True,
         cases=[
             (torch.tensor([0.0]), torch.tensor([[4.0]]), 0.25),
@@ -509,6 +673,31 @@ EXERCISES = [
                 "took one mean over everything",
                 like=lambda mean, batch, share: mean.lerp_(batch.mean().expand_as(mean), share),
                 because="each feature has its own mean; name the dimension",
+            ),
+            Mistake(
+                "used methods without an underscore",
+                like=lambda mean, batch, share: mean.clone(),
+                because="`mul` and `add` return new tensors that nobody kept; `mul_` and `add_` "
+                "write",
+            ),
+            Mistake(
+                "added before shrinking",
+                like=lambda mean, batch, share: mean.add_(share * batch.mean(dim=0)).mul_(
+                    1 - share
+                ),
+                because="the new part is shrunk as well then; first shrink the old mean, then add",
+            ),
+            Mistake(
+                "added the whole new mean to the old one",
+                like=lambda mean, batch, share: mean.add_(
+                    (1 - share) * mean + share * batch.mean(dim=0)
+                ),
+                because="the old mean is counted twice then; `copy_` puts the new one in its place",
+            ),
+            Mistake(
+                "took the sum of the examples",
+                like=lambda mean, batch, share: mean.lerp_(batch.sum(dim=0), share),
+                because="the *mean* of the batch divides by N",
             ),
         ],
         hints=[
@@ -561,6 +750,26 @@ EXERCISES = [
                 like=lambda a, b: (a.unsqueeze(1) - b).abs().sum(dim=2),
                 because="these are distances along the streets of a grid; square the differences",
             ),
+            Mistake(
+                "added up over the points of b",
+                like=lambda a, b: ((a.unsqueeze(1) - b) ** 2).sum(dim=1),
+                because="of (N, M, D) the D should disappear, and that is dim=2",
+            ),
+            Mistake(
+                "added up over the points of a",
+                like=lambda a, b: ((a.unsqueeze(1) - b) ** 2).sum(dim=0),
+                because="of (N, M, D) the D should disappear, and that is dim=2",
+            ),
+            Mistake(
+                "added everything up",
+                like=lambda a, b: ((a.unsqueeze(1) - b) ** 2).sum(),
+                because="of (N, M, D) only the D should disappear; name its dimension",
+            ),
+            Mistake(
+                "took the mean over the coordinates",
+                like=lambda a, b: ((a.unsqueeze(1) - b) ** 2).mean(dim=2),
+                because="a squared distance adds the coordinates up, 9 + 16; nothing is divided",
+            ),
         ],
         hints=[
             "You want all differences at once, in a tensor of shape (N, M, D).",
@@ -608,6 +817,42 @@ EXERCISES = [
                 ),
                 because="D, the number of features, is the last size",
             ),
+            Mistake(
+                "divided by the number of queries",
+                like=lambda queries, keys: (
+                    torch.einsum("bqd,bkd->bqk", queries, keys) / queries.shape[1] ** 0.5
+                ),
+                because="D, the number of features, is the last size",
+            ),
+            Mistake(
+                "divided by the number of batch entries",
+                like=lambda queries, keys: (
+                    torch.einsum("bqd,bkd->bqk", queries, keys) / len(queries) ** 0.5
+                ),
+                because="`len` gives the first size; D is the last one, `queries.shape[2]`",
+            ),
+            Mistake(
+                "multiplied by the root",
+                like=lambda queries, keys: (
+                    torch.einsum("bqd,bkd->bqk", queries, keys) * queries.shape[2] ** 0.5
+                ),
+                because="the sums grow with D already; dividing takes that back",
+            ),
+            Mistake(
+                "gave the keys their letters in another order",
+                like=lambda queries, keys: (
+                    torch.einsum("bqd,bdk->bqk", queries, keys) / queries.shape[2] ** 0.5
+                ),
+                because="the keys come as (B, K, D), so their letters are b, k, d",
+            ),
+            Mistake(
+                "gave each batch a letter of its own",
+                like=lambda queries, keys: (
+                    torch.einsum("bqd,ckd->qk", queries, keys) / queries.shape[2] ** 0.5
+                ),
+                because="the same letter b in both keeps entry with entry, and it has to stay on "
+                "the right",
+            ),
         ],
         hints=[
             "Give each dimension a letter: queries b q d, keys b k d. What should remain?",
@@ -652,6 +897,18 @@ EXERCISES = [
                 "transposed each block",
                 like=lambda x, size: _diagonal_blocks(x, size).mT,
                 because="a step down within a block is a row of x; its stride comes before the 1",
+            ),
+            Mistake(
+                "cut x into pieces along its rows",
+                like=lambda x, size: x.reshape(-1, size, size),
+                because="reshape takes the numbers as they lie; a block of a matrix is spread "
+                "over the storage",
+            ),
+            Mistake(
+                "wrote down the strides of the example",
+                like=lambda x, size: x.as_strided((len(x) // size, size, size), (10, 4, 1)),
+                because="10 and 4 belong to a side of 4 and blocks of 2; work them out from "
+                "`x.shape` and `size`",
             ),
         ],
         hints=[

@@ -75,6 +75,59 @@ def count_forgetting_to_return(function, *inputs):
     return len(graphs)
 
 
+def count_with_outer_list():
+    graphs = []
+
+    def answer(function, *inputs):
+        fast = torch.compile(function, backend=lambda g, i: graphs.append(g) or g.forward)
+        for x in inputs:
+            fast(x)
+        return len(graphs)
+
+    return answer
+
+
+def count_all_inputs_at_once(function, *inputs):
+    graphs = []
+    torch.compile(function, backend=lambda g, i: graphs.append(g) or g.forward)(*inputs)
+    return len(graphs)
+
+
+def count_with_number(function, *inputs):
+    count = 0
+
+    def backend(graph_module, example_inputs):
+        count += 1  # noqa: F823, F841
+        return graph_module.forward
+
+    fast = torch.compile(function, backend=backend)
+    for x in inputs:
+        fast(x)
+    return count
+
+
+def count_with_narrow_backend(function, *inputs):
+    fast = torch.compile(function, backend=lambda graph_module: graph_module.forward)
+    for x in inputs:
+        fast(x)
+
+
+def count_returning_in_loop(function, *inputs):
+    graphs = []
+    fast = torch.compile(function, backend=lambda g, i: graphs.append(g) or g.forward)
+    for x in inputs:
+        fast(x)
+        return len(graphs)
+
+
+def count_returning_list(function, *inputs):
+    graphs = []
+    fast = torch.compile(function, backend=lambda g, i: graphs.append(g) or g.forward)
+    for x in inputs:
+        fast(x)
+    return graphs
+
+
 ANSWERS = {
     "1.1": Answers(
         right=[lambda c: c * 1.8 + 32, lambda c: torch.add(32, c, alpha=1.8), fahrenheit_by_loop],
@@ -84,6 +137,9 @@ ANSWERS = {
             (lambda c: (c - 32) / 1.8, "went the other way"),
             (lambda c: 1.8 * c, "forgot to add 32"),
             (lambda c: c.tolist(), "list"),
+            (lambda c: c * (32 + 9 / 5), "the whole of 9/5 + 32"),
+            (lambda c: 9 * c // 5 + 32, "divided with //"),
+            (lambda c: torch.tensor([v * 1.8 + 32 for v in c]), "number by number"),
         ],
     ),
     "1.2": Answers(
@@ -93,6 +149,8 @@ ANSWERS = {
             (lambda e, c: e - c, "gave the time saved"),
             (lambda e, c: e / c * 100, "gave a percentage"),
             (lambda e, c: 1 - c / e, "gave the share that was saved"),
+            (lambda e, c: e / c - 1, "only what comes on top"),
+            (lambda e, c: round(e / c), "rounded the ratio"),
         ],
     ),
     "1.3": Answers(
@@ -117,6 +175,29 @@ ANSWERS = {
                 ),
                 "exchanged faster and slower",
             ),
+            (
+                lambda low, high: (
+                    "too noisy to say" if low < 1 < high else "faster" if low >= 1 else "slower"
+                ),
+                "a range that ends at 1",
+            ),
+            (
+                lambda low, high: (
+                    "slower" if high < 1 else "too noisy to say" if low < 1 else "faster"
+                ),
+                "a range that ends at 1",
+            ),
+            (
+                lambda low, high: (
+                    "faster" if low > 1 else "too noisy to say" if low < 1 < high else "slower"
+                ),
+                "without a 1 in its inside",
+            ),
+            (
+                lambda low, high: verdict_by_table(low, high).replace(" to say", ""),
+                "the words another way",
+            ),
+            (lambda low, high: verdict_by_table(low, high).capitalize(), "with capitals"),
         ],
     ),
     "1.4": Answers(
@@ -132,7 +213,15 @@ ANSWERS = {
                 "a negative number of calls",
             ),
             (lambda f, e, c: f / (c - e) if c > e else math.inf, "compiled minus eager"),
-            (lambda f, e, c: f / (e - c), "ZeroDivisionError"),
+            (lambda f, e, c: f / (e - c), "the case in which nothing is saved"),
+            (
+                lambda f, e, c: math.inf if e < c else f / (e - c),
+                "the case in which nothing is saved",
+            ),
+            (lambda f, e, c: -(-f // (e - c)) if e > c else math.inf, "rounded up to whole calls"),
+            (lambda f, e, c: round(f / (e - c)) if e > c else math.inf, "rounded to whole calls"),
+            (lambda f, e, c: (f - c) / (e - c) if e > c else math.inf, "a compiled call off"),
+            (lambda f, e, c: (f - e) / (e - c) if e > c else math.inf, "an eager call off"),
         ],
     ),
     "1.5": Answers(
@@ -141,6 +230,7 @@ ANSWERS = {
             (["Inductor", "AOTAutograd", "Dynamo"], "began at the end"),
             (["AOTAutograd", "Dynamo", "Inductor"], "let AOTAutograd go first"),
             (["Dynamo", "Inductor", "AOTAutograd"], "before the backward pass"),
+            (["dynamo", "aotautograd", "inductor"], "in small letters"),
         ],
     ),
     "1.6": Answers(
@@ -150,6 +240,7 @@ ANSWERS = {
             ((0, 1, 2), "every call captures"),
             ((1, 2, 3), "and each call again"),
             ((0, 0, 1), "only with the second call"),
+            ((1, 2, 2), "captures once and the first call again"),
         ],
     ),
     "1.7": Answers(
@@ -159,6 +250,12 @@ ANSWERS = {
             (count_without_calling_compiled, "never called"),
             (count_forgetting_to_return, "must return something that can be called"),
             (lambda function, *inputs: 1, "a graph of its own"),
+            (count_with_outer_list(), "still holds the graph of the call before"),
+            (count_all_inputs_at_once, "one input at a time"),
+            (count_with_number, "append to a list"),
+            (count_with_narrow_backend, "the graph module and the example inputs"),
+            (count_returning_in_loop, "Is the `return` inside the loop?"),
+            (count_returning_list, "not the list"),
         ],
     ),
     "1.8": Answers(

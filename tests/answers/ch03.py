@@ -98,6 +98,41 @@ def blocks_by_einsum(x, size):
     return torch.einsum("aiaj->aij", x.view(n, size, n, size)).clone()
 
 
+def one_hot_into_every_row(labels, classes):
+    table = torch.zeros(len(labels), classes)
+    table[:, labels] = 1
+    return table
+
+
+def one_hot_in_one_row(labels, classes):
+    row = torch.zeros(classes)
+    row[labels] = 1
+    return row
+
+
+def loss_strict_about_shapes(prediction, target):
+    if prediction.shape != target.shape:
+        raise ValueError("different shapes")
+    return ((prediction - target) ** 2).mean()
+
+
+def loss_returning_the_error(prediction, target):
+    try:
+        return loss_checked(prediction, target)
+    except ValueError as error:
+        return error
+
+
+def running_without_underscore(mean, batch, share):
+    mean.mul(1 - share).add(share * batch.mean(dim=0))
+    return mean
+
+
+def running_returning_a_copy(mean, batch, share):
+    new = mean.lerp_(batch.mean(dim=0), share)
+    return new.clone()
+
+
 ANSWERS = {
     "3.1": Answers(
         right=[(20, 1, 4), torch.zeros(2, 5, 4).transpose(1, 2).stride()],
@@ -106,6 +141,8 @@ ANSWERS = {
             ((20, 5, 1), "a new contiguous tensor"),
             ((2, 4, 5), "gave the shape"),
             ((1, 10, 2), "the first dimension be the fastest"),
+            ((4, 1, 20), "the strides from the back:"),
+            ((1, 4, 20), "from the back, before the transpose"),
             ([20, 1, 4], "a tuple is expected, this is a list"),
         ],
     ),
@@ -117,6 +154,12 @@ ANSWERS = {
             ("abcde", "reshape and the list"),
             ("ac", "thought that expand copies"),
             ("ae", "thought that reshape always copies"),
+            ("acd", "trusted reshape to share, and thought"),
+            ("abc", "for a slice, and thought"),
+            ("a", "only slices share"),
+            ("a, c, e", "signs between the letters"),
+            ("ACE", "wrote capitals"),
+            ("eca", "in another order"),
             (("a", "c", "e"), "a str is expected"),
         ],
     ),
@@ -134,6 +177,7 @@ ANSWERS = {
             (lambda photo, amount: (photo.long() + amount).clamp(0, 255), "larger integer type"),
             (lambda photo, amount: (photo.int() + amount).clamp(max=256).byte(), "clamped at 256"),
             (lambda photo, amount: photo.add_(amount), "you changed photo itself"),
+            (lambda photo, amount: min(photo + amount, 255), "used Python's min"),
         ],
     ),
     "3.4": Answers(
@@ -151,6 +195,9 @@ ANSWERS = {
             (lambda n, c: torch.eye(int(n.max()) + 1)[n], "the largest label decide"),
             (lambda n, c: torch.eye(c, dtype=torch.int64)[n], "returned integers"),
             (lambda n, c: (n == torch.arange(c)).float(), "a dimension of size 1"),
+            (one_hot_into_every_row, "wrote into every row"),
+            (one_hot_in_one_row, "one row for all labels"),
+            (lambda n, c: F.one_hot(n, c)[:, 1:].float(), "left out class 0"),
         ],
     ),
     "3.5": Answers(
@@ -165,6 +212,9 @@ ANSWERS = {
             (lambda a, b: torch.outer(b, a), "gave the new dimension to b"),
             (lambda a, b: torch.outer(a, b).sum(), "added the products up"),
             (lambda a, b: a[:, None] + b[None], "added instead of multiplying"),
+            (lambda a, b: a[None] * b, "the new dimension of a in front"),
+            (lambda a, b: b[:, None] * a[:, None], "in the same place"),
+            (lambda a, b: torch.dot(a, b), "took the dot product"),
             (lambda a, b: [[x * y for y in b.tolist()] for x in a.tolist()], "this is a list"),
         ],
     ),
@@ -182,6 +232,10 @@ ANSWERS = {
             (lambda t: (t - t.mean(0)) / t.var(0, correction=0).sqrt(), "divided by N"),
             (lambda t: t - t.mean(0) / t.std(0), "forgot the parentheses"),
             (standardise_in_place, "you changed table itself"),
+            (lambda t: (t - t.mean(1)) / t.std(1), "the rows' means along the columns"),
+            (lambda t: (t - t.mean(0)) / t.std(), "one deviation for the whole table"),
+            (lambda t: (t - t.mean()) / t.std(0), "one mean for the whole table"),
+            (lambda t: (t - t.amin(0)) / (t - t.amin(0)).amax(0), "to the range from 0 to 1"),
         ],
     ),
     "3.7": Answers(
@@ -196,6 +250,10 @@ ANSWERS = {
             (lambda p, t: (p.view(-1) - t.view(-1)).square().mean(), "raise a ValueError"),
             (lambda p, t: loss_checked(p, t).item(), "a tensor is expected"),
             (loss_asserted, "let it be a ValueError"),
+            (loss_strict_about_shapes, "before making them equal"),
+            (loss_returning_the_error, "`raise` stops with it"),
+            (lambda p, t: (p.squeeze(1) - t.squeeze(1)).square().mean(), "need not be there"),
+            (lambda p, t: F.mse_loss(p.squeeze(1), t), "of the prediction that need not"),
         ],
     ),
     "3.8": Answers(
@@ -217,6 +275,12 @@ ANSWERS = {
                 lambda values, mask: values.masked_fill(mask, 0).sum(1) / (~mask).sum(1),
                 "the numbers to be left out",
             ),
+            (lambda values, mask: values[mask].mean(1), "and then named a dimension"),
+            (lambda v, mask: v.masked_fill(~mask, 0).sum(1) / mask.sum(), "count of the whole"),
+            (
+                lambda v, mask: v.masked_fill(~mask, 0).sum(1, True) / mask.sum(1, True),
+                "kept the dimension",
+            ),
         ],
     ),
     "3.9": Answers(
@@ -234,6 +298,11 @@ ANSWERS = {
             (lambda m, b, s: m.add_(b.mean(0), alpha=s), "did not shrink the old mean"),
             (lambda m, b, s: m.mul_(1 - s).add_(s * b.mean()), "one mean over everything"),
             (running_without_return, "returned None"),
+            (running_without_underscore, "without an underscore"),
+            (lambda m, b, s: m.add_(s * b.mean(0)).mul_(1 - s), "added before shrinking"),
+            (lambda m, b, s: m.add_(torch.lerp(m, b.mean(0), s)), "the whole new mean to the old"),
+            (lambda m, b, s: m.mul_(1 - s).add_(s * b.sum(0)), "took the sum of the examples"),
+            (running_returning_a_copy, "return mean itself"),
         ],
     ),
     "3.10": Answers(
@@ -250,6 +319,10 @@ ANSWERS = {
             (lambda a, b: torch.cdist(b, a).square(), "put b into the rows"),
             (lambda a, b: (a.sum(1)[:, None] - b.sum(1)).square(), "squared after adding up"),
             (lambda a, b: torch.cdist(a, b, p=1), "left out the squares"),
+            (lambda a, b: (a[:, None] - b).square().sum(1), "over the points of b"),
+            (lambda a, b: (a[:, None] - b).square().sum(0), "over the points of a"),
+            (lambda a, b: torch.cdist(a, b).square().sum(), "added everything up"),
+            (lambda a, b: (a[:, None] - b).square().mean(-1), "the mean over the coordinates"),
         ],
     ),
     "3.11": Answers(
@@ -267,6 +340,17 @@ ANSWERS = {
                 "summed over the batch as well",
             ),
             (lambda q, k: q @ k.mT / k.shape[1] ** 0.5, "divided by the number of keys"),
+            (lambda q, k: q @ k.mT / q.shape[1] ** 0.5, "divided by the number of queries"),
+            (lambda q, k: q @ k.mT / len(q) ** 0.5, "number of batch entries"),
+            (lambda q, k: q @ k.mT * q.shape[2] ** 0.5, "multiplied by the root"),
+            (
+                lambda q, k: torch.einsum("bij,bjk->bik", q, k) / q.shape[2] ** 0.5,
+                "their letters in another order",
+            ),
+            (
+                lambda q, k: q.sum(0) @ k.sum(0).T / q.shape[2] ** 0.5,
+                "a letter of its own",
+            ),
             (lambda q, k: q @ k / 2, "raised RuntimeError"),
         ],
     ),
@@ -281,6 +365,11 @@ ANSWERS = {
             (lambda x, size: x.unfold(0, size, size)[:, :size].mT, "down the first column"),
             (lambda x, size: torch.stack(x[:size].split(size, 1)), "along the first row"),
             (lambda x, size: blocks_by_view(x, size).mT, "transposed each block"),
+            (lambda x, size: x.view(-1, size, size), "pieces along its rows"),
+            (
+                lambda x, size: x.as_strided((len(x) // size, size, size), (10, 4, 1)),
+                "the strides of the example",
+            ),
             (blocks_copied, "they are a copy"),
             (blocks_by_einsum, "they are a copy"),
         ],
