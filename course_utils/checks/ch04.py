@@ -7,9 +7,11 @@ Imports: torch, checks.exercise, checks.grading
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 
 import torch
+from torch.func import grad, vmap
 
 from course_utils.checks.compare import show
 from course_utils.checks.exercise import Exercise, Mistake, Option, Question, Wrong
@@ -67,6 +69,26 @@ _DIVIDE_MISTAKES = [
         because="a nudge of a arrives *divided* by b",
     ),
     Mistake(
+        "noted 1 / a for the second slope",
+        like=lambda a, b: (1 / b, 1 / a),
+        because="a / b is a times 1 / b, and the slope of 1 / b is -1 / b**2",
+    ),
+    Mistake(
+        "left a out of the second slope",
+        like=lambda a, b: (1 / b, -1 / b**2),
+        because="the slope of 1 / b is -1 / b**2, and here a stands in place of the 1",
+    ),
+    Mistake(
+        "divided by b and multiplied by it again",
+        like=lambda a, b: (1 / b, -a / b * b),
+        because="Python goes from left to right; write `b**2`, or brackets",
+    ),
+    Mistake(
+        "noted no inputs",
+        like=lambda a, b: (0.0, 0.0),
+        because="a Node takes a value and a list of pairs (node, slope)",
+    ),
+    Mistake(
         "exchanged the two slopes",
         like=lambda a, b: (-a / b**2, 1 / b),
         because="each pair holds a node and the slope in *that* node",
@@ -90,6 +112,7 @@ def _judge_divide(answer: Callable) -> None:
             raise Wrong("a and b are Nodes; their numbers are a.value and b.value") from None
         if not hasattr(result, "value") or not hasattr(result, "inputs"):
             raise Wrong("return a Node, which holds the value and the pairs of inputs and slopes")
+        _refuse_other_inputs(result)
         where = f"divide(Node({a}), Node({b}))"
         require_equal(float(result.value), a / b, f"the value of {where}", rtol=1e-6)
         got = _slopes_over_paths(result, knobs)
@@ -100,6 +123,19 @@ def _judge_divide(answer: Callable) -> None:
                 about += f"\nit looks as if you {mistake.name}: {mistake.because}"
                 break
         require_equal(got, expected, about, rtol=1e-6)
+
+
+def _refuse_other_inputs(result: object) -> None:
+    for pair in result.inputs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise Wrong("inputs must be a list of pairs (node, slope), as in multiply")
+        source, slope = pair
+        if hasattr(slope, "inputs"):
+            raise Wrong("in each pair the node comes first and the slope second")
+        if not hasattr(source, "inputs"):
+            raise Wrong("each pair holds the node itself, a or b, and not its value")
+        if callable(slope):
+            raise Wrong("this version of the engine notes slopes, which are numbers, no functions")
 
 
 def _slopes_over_paths(result: object, knobs: Sequence[object]) -> tuple[float, ...]:
@@ -121,23 +157,37 @@ def _close(one: Sequence[float], other: Sequence[float]) -> bool:
 # 4.5: the update step
 
 
+_DESCENT_ERRORS = {
+    "leaf Variable": "you changed w where torch records: the step itself belongs inside "
+    "`with torch.no_grad():`",
+    "does not require grad": "the forward run was not recorded: only the step belongs inside "
+    "`with torch.no_grad():`, and loss_of(w).backward() before it",
+    "NoneType": "w.grad was None at the step: it was cleared before it was used, or the name w "
+    "stands for a tensor that is no leaf",
+    "backward through the graph a second time": "one run forwards allows one walk back: each "
+    "round needs its own loss_of(w)",
+    "modified by an inplace operation": "one run forwards allows one walk back, and the step has "
+    "changed w since: each round needs its own loss_of(w)",
+}
+
+
 def _judge_descend(answer: Callable) -> None:
     for steps, expected in [(1, 2.0), (2, 1.0), (3, 0.5)]:
         w = torch.tensor([4.0], requires_grad=True)
         where = f"w starts at 4, the loss is w * w, the learning rate 0.25, steps = {steps}"
         try:
             result = answered(answer(w, lambda w: (w * w).sum(), 0.25, steps))
-        except RuntimeError as error:
-            if "leaf Variable" not in str(error):
-                raise
-            raise Wrong(
-                f"{where}\nyou changed w where torch records: the step itself belongs inside "
-                "`with torch.no_grad():`"
-            ) from None
+        except (RuntimeError, TypeError) as error:
+            for part, told in _DESCENT_ERRORS.items():
+                if part in str(error):
+                    raise Wrong(f"{where}\n{told}") from None
+            raise
         _explain_descent(w, result, expected, where)
 
 
 def _explain_descent(w: torch.Tensor, result: object, expected: float, where: str) -> None:
+    if result is not w and w.item() != 4.0:
+        raise Wrong(f"{where}\nw has moved, but you returned another tensor; return w itself")
     if result is not w:
         raise Wrong(
             f"{where}\nyou returned another tensor, and the caller's w still holds "
@@ -149,6 +199,8 @@ def _explain_descent(w: torch.Tensor, result: object, expected: float, where: st
     about = where
     if w.item() == -1.0:
         about += "\nit looks as if you never cleared w.grad: the second step used 8 + 4, not 4"
+    if w.item() == 2.0 and expected != 2.0:
+        about += "\nit looks as if you stopped after one step: is the `return` inside the loop?"
     if w.item() > 4:
         about += "\nit looks as if you went *along* the gradient: uphill, the loss grows"
     require_equal(w.detach(), torch.tensor([expected]), about, atol=1e-6)
@@ -159,12 +211,21 @@ def _explain_descent(w: torch.Tensor, result: object, expected: float, where: st
 
 def _judge_follow(answer: Callable) -> None:
     student = torch.tensor([1.0, 3.0], requires_grad=True)
-    target = torch.tensor([2.0, 1.0], requires_grad=True)
+    target = torch.tensor([2.0, 1.0], requires_grad=True) * 1  # it was computed
+    target.retain_grad()
     where = "student = [1, 3], target = [2, 1]"
     loss = answered(answer(student, target))
+    if not target.requires_grad:
+        raise Wrong(
+            f"{where}\nyou took the target's own history away, for everybody who has it; "
+            "detach(), without the underscore, leaves the target as it is"
+        )
     if not isinstance(loss, torch.Tensor):
         raise Wrong(f"{where}\nreturn a tensor, so that the caller can call backward() on it")
-    require_equal(loss.detach(), torch.tensor(2.5), f"{where}: the loss", atol=1e-6)
+    about = f"{where}: the loss"
+    if loss.numel() == 1 and loss.item() == 5.0:
+        about += "\nit looks as if you took the sum: the mean of the squares is asked for"
+    require_equal(loss.detach(), torch.tensor(2.5), about, atol=1e-6)
     if not loss.requires_grad:
         raise Wrong(f"{where}\nthe loss has no history left: detach the target, not the loss")
     loss.backward()
@@ -173,7 +234,8 @@ def _judge_follow(answer: Callable) -> None:
     if target.grad is not None:
         raise Wrong(
             f"{where}\nthe target got the gradient {target.grad.tolist()}: it would move towards "
-            "the student. Cut its path with detach()"
+            "the student. Cut its path: detach() returns a new tensor, and that one goes into "
+            "the difference"
         )
     if student.grad is None:
         raise Wrong(f"{where}\nthe student got no gradient")
@@ -217,8 +279,9 @@ def _explain_share_gradient(x: torch.Tensor, y: torch.Tensor, where: str) -> Non
     if x.grad is None:
         raise Wrong(f"{where}\nno path leads from the result back to x")
     about = (
-        f"{where}\nthe values are right and nothing complains, but the gradient is wrong. Writing "
-        "through .data or .detach() hides the change from torch's version counter"
+        f"{where}\nthe values are right and nothing complains, but the gradient is wrong. "
+        "Something is hidden from torch: a change through .data, or a path that .detach() or "
+        ".item() cut"
     )
     require_equal(x.grad, twin.grad, about, atol=1e-9)
 
@@ -236,6 +299,13 @@ def _piece_gradients(w, features, labels, pieces):
     return [_whole_batch(w, x, y, 1) for x, y in parts]
 
 
+def _labels_whole(w, features, labels, pieces):
+    w = w.detach().clone().requires_grad_()
+    for x in features.chunk(pieces):
+        (((x @ w - labels) ** 2).sum() / len(labels)).backward()
+    return w.grad
+
+
 def _batch_cases() -> list[tuple]:
     features = torch.tensor(
         [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [0.0, 3.0], [1.0, 2.0]]
@@ -246,21 +316,46 @@ def _batch_cases() -> list[tuple]:
     return [(w, features[:rows], labels[:rows], pieces) for rows, pieces in sizes]
 
 
+class _Kept:
+    """A tensor that autograd keeps; it goes when the record of its piece goes."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        """Hold the tensor as long as autograd holds this."""
+        self.tensor = tensor
+
+
+def _most_rows_kept(answer: Callable, case: tuple) -> int:
+    """Return the largest number of rows that autograd held at the same time."""
+    alive: weakref.WeakSet[_Kept] = weakref.WeakSet()
+    most = 0
+
+    def pack(tensor: torch.Tensor) -> _Kept:
+        nonlocal most
+        kept = _Kept(tensor)
+        alive.add(kept)
+        most = max(most, sum(len(one.tensor) for one in alive if one.tensor.dim()))
+        return kept
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept.tensor):
+        answer(*case)
+    return most
+
+
 def _judge_pieces(answer: Callable) -> None:
-    """Watch what autograd keeps: no tensor of all six rows may go through at once."""
+    """Watch what autograd keeps: as much for three pieces of two rows as for one of them."""
     w, features, labels, pieces = _batch_cases()[2]
-    largest = 0
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
-        nonlocal largest
-        largest = max(largest, *tensor.shape, 0)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        answer(w, features, labels, pieces)
-    if largest >= len(features):
+    rows = len(features) // pieces
+    try:
+        whole = _most_rows_kept(answer, (w, features, labels, pieces))
+        w.grad = None
+        one = _most_rows_kept(answer, (w, features[:rows], labels[:rows], 1))
+    except RuntimeError as error:
+        if "saved tensor hooks" in str(error):  # torch.func does not let us watch
+            return
+        raise
+    if whole > one:
         raise Wrong(
-            "the gradient is right, but all six rows went through at once; the memory is only "
+            "the gradient is right, but all six rows were kept at once; the memory is only "
             "saved when each piece runs forwards and backwards before the next one starts"
         )
 
@@ -270,9 +365,19 @@ def _judge_pieces(answer: Callable) -> None:
 
 def _judge_log1pexp(answer: Callable) -> None:
     x = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
-    y = answered(answer(x))
+    y = _log1pexp_of(answer, x)
     expected = torch.logaddexp(x.detach(), torch.zeros(3, dtype=torch.float64))
-    require_equal(y.detach(), expected, "x = [0, 1, -2]: the value", atol=1e-6)
+    about = "x = [0, 1, -2]: the value"
+    if torch.equal(y.detach(), x.detach()):
+        about += "\nonly for a large x is the value nearly x; elsewhere it is log(1 + exp(x))"
+    if torch.equal(y.detach(), x.detach().clamp(min=0)):
+        about += "\nthat is the ReLU itself; the smooth one is above it, most of all at 0"
+    require_equal(y.detach(), expected, about, atol=1e-6)
+
+    middle = torch.tensor([5.0, 10.0], dtype=torch.float64)
+    expected = torch.logaddexp(middle, torch.zeros(2, dtype=torch.float64))
+    about = "x = [5, 10]: the value is close to x, and yet not x itself"
+    require_equal(answer(middle).detach(), expected, about, atol=1e-6)
 
     far = torch.tensor([-1000.0, 1000.0], dtype=torch.float64, requires_grad=True)
     y = answer(far)
@@ -280,15 +385,46 @@ def _judge_log1pexp(answer: Callable) -> None:
     if y.isinf().any():
         about += "\nexp(1000) is inf, so it must not be computed"
     require_equal(y.detach(), torch.tensor([0.0, 1000.0], dtype=torch.float64), about, atol=1e-6)
-    y.sum().backward()
+    _walk_back(y)
     if far.grad is None:
         raise Wrong("backward must return the gradient of x; it returned None")
     about = "x = [-1000, 1000]: the slope"
     if far.grad.isnan().any():
         about += "\ninf / inf is nan; torch.sigmoid(x) is the same slope without it"
+    if torch.equal(far.grad, torch.tensor([0.5, 1.0]).double()):
+        about += "\nit looks as if you kept the output and took it for x: keep what the rule needs"
     require_equal(far.grad, torch.tensor([0.0, 1.0], dtype=torch.float64), about, atol=1e-6)
 
     _explain_log1pexp_rule(answer, x)
+
+
+def _log1pexp_of(answer: Callable, x: torch.Tensor) -> torch.Tensor:
+    try:
+        return answered(answer(x))
+    except RuntimeError as error:
+        if "Boolean value of Tensor" not in str(error):
+            raise
+        raise Wrong(
+            "x holds several numbers, and an `if` decides once for all of them; torch.where "
+            "decides for each"
+        ) from None
+
+
+def _walk_back(y: torch.Tensor) -> None:
+    try:
+        y.sum().backward()
+    except ValueError as error:
+        if "not enough values to unpack" not in str(error):
+            raise
+        raise Wrong(
+            "backward found nothing kept: forward has to call ctx.save_for_backward(...)"
+        ) from None
+    except TypeError as error:
+        if "not tuple" not in str(error):
+            raise
+        raise Wrong(
+            "ctx.saved_tensors is a tuple, even of one tensor; write (x,) = ctx.saved_tensors"
+        ) from None
 
 
 def _explain_log1pexp_rule(answer: Callable, x: torch.Tensor) -> None:
@@ -321,6 +457,10 @@ def _softmax_cases() -> list[tuple]:
 
 def _per_sample(w, features, labels):
     return torch.stack([2 * (x @ w - y) * x for x, y in zip(features, labels, strict=True)])
+
+
+def _cut_everything(w, features, labels):
+    return vmap(grad(lambda w, x, y: (x @ w - y) ** 2))(w, features, labels)
 
 
 def _sample_cases() -> list[tuple]:
@@ -360,6 +500,26 @@ EXERCISES = [
                 like=(6.0, 9.0),
                 because="asked is how far the result *moves* for a small move of each input",
             ),
+            Mistake(
+                "took the value of a for its slope",
+                like=(2.0, 8.0),
+                because="a nudge of a arrives multiplied by b, so the slope is b",
+            ),
+            Mistake(
+                "left out b * b",
+                like=(3.0, 2.0),
+                because="b moves the result through b * b as well; add over all paths",
+            ),
+            Mistake(
+                "took b * b for the slope in b",
+                like=(3.0, 9.0),
+                because="9 is its value; its slope is 2 * b, and a * b adds another path",
+            ),
+            Mistake(
+                "took b * b for its own slope",
+                like=(3.0, 11.0),
+                because="9 is its value; its slope is 2 * b",
+            ),
         ],
         hints=[
             "Turn one knob while the other rests. First: by how much does the result move "
@@ -390,6 +550,11 @@ EXERCISES = [
                 because="between the two points lie two nudges",
             ),
             Mistake(
+                "took the absolute value",
+                like=lambda f, x, nudge: abs(_central(f, x, nudge)),
+                because="where a function falls, its slope is negative",
+            ),
+            Mistake(
                 "subtracted the right from the left",
                 like=lambda f, x, nudge: (f(x - nudge) - f(x + nudge)) / (2 * nudge),
                 because="how much *more* does f give on the right? That difference is on top",
@@ -398,6 +563,21 @@ EXERCISES = [
                 "multiplied by nudge at the end",
                 like=lambda f, x, nudge: (f(x + nudge) - f(x - nudge)) / 2 * nudge,
                 because="`/ 2 * nudge` divides by 2 and then multiplies; write `/ (2 * nudge)`",
+            ),
+            Mistake(
+                "forgot the parentheses around the difference",
+                like=lambda f, x, nudge: f(x + nudge) - f(x - nudge) / (2 * nudge),
+                because="the division binds more tightly than the minus",
+            ),
+            Mistake(
+                "stepped half a nudge to each side",
+                like=lambda f, x, nudge: _central(f, x, nudge / 2),
+                because="asked is a whole nudge to the right and a whole one to the left",
+            ),
+            Mistake(
+                "added the nudge to the result of f",
+                like=lambda f, x, nudge: ((f(x) + nudge) - (f(x) - nudge)) / (2 * nudge),
+                because="it is x that is nudged; f is asked what comes of it",
             ),
         ],
         hints=[
@@ -456,6 +636,26 @@ EXERCISES = [
                 like=["e"],
                 because="the path through d is cut, but a reaches the loss through c as well",
             ),
+            Mistake(
+                "counted c and left out e",
+                like=["a", "c"],
+                because="c passes its gradient on and drops it; e moves the loss d times as far",
+            ),
+            Mistake(
+                "counted every tensor that was used",
+                like=["a", "b", "c", "d", "e"],
+                because="only a tensor that you made and that asked for a gradient holds one",
+            ),
+            Mistake(
+                "counted all but d",
+                like=["a", "b", "c", "e"],
+                because="b never asked for a gradient, and c passes its own on and drops it",
+            ),
+            Mistake(
+                "counted c and d",
+                like=["a", "c", "d", "e"],
+                because="c passes its gradient on and drops it; detach() cut d off",
+            ),
         ],
         hints=[
             "Two conditions: requires_grad, and made by you rather than computed.",
@@ -512,6 +712,16 @@ EXERCISES = [
                 "counted every tensor on the way",
                 like=(12000, 12000),
                 because="only what a rule needs is kept; sum needs nothing",
+            ),
+            Mistake(
+                "let sum keep its input",
+                like=(8000, 12000),
+                because="the slope of a sum is 1 wherever you are: nothing to keep",
+            ),
+            Mistake(
+                "thought that nothing is kept before backward is called",
+                like=(0, 0),
+                because="torch keeps on the way forwards what a walk back would need",
             ),
         ],
         hints=[
@@ -570,6 +780,12 @@ EXERCISES = [
                 ),
                 because="asked is the gradient of the *mean* over all rows",
             ),
+            Mistake(
+                "cut the features but not the labels",
+                like=_labels_whole,
+                because="broadcasting compares each row of a piece with every label then; cut "
+                "both alike",
+            ),
         ],
         hints=[
             "features.chunk(pieces) and labels.chunk(pieces) give the pieces; call backward() "
@@ -620,6 +836,54 @@ EXERCISES = [
                 because="on the diagonal s[i] is added to -s[i] * s[i]",
             ),
             Mistake(
+                "returned the diagonal alone",
+                like=lambda x: torch.softmax(x, 0) * (1 - torch.softmax(x, 0)),
+                because="a Jacobian is a table; how far s[i] moves with the *other* x[j] is "
+                "asked for as well",
+            ),
+            Mistake(
+                "added the products",
+                like=lambda x: (
+                    torch.diag(torch.softmax(x, 0))
+                    + torch.outer(torch.softmax(x, 0), torch.softmax(x, 0))
+                ),
+                because="when one share grows the others shrink, so the slopes beside the "
+                "diagonal are negative",
+            ),
+            Mistake(
+                "added s in every row, not on the diagonal",
+                like=lambda x: (
+                    torch.softmax(x, 0) - torch.outer(torch.softmax(x, 0), torch.softmax(x, 0))
+                ),
+                because="`torch.diag(s)` puts s[i] at row i, column i, and 0 elsewhere",
+            ),
+            Mistake(
+                "put 1 on the diagonal",
+                like=lambda x: (
+                    torch.eye(len(x), dtype=x.dtype)
+                    - torch.outer(torch.softmax(x, 0), torch.softmax(x, 0))
+                ),
+                because="the slope is s[i] * (1 - s[i]) there, so it is s[i] that the product is "
+                "taken from",
+            ),
+            Mistake(
+                "squared s number by number",
+                like=lambda x: torch.diag(torch.softmax(x, 0)) - torch.softmax(x, 0) ** 2,
+                because="each share meets each other share: torch.outer(s, s) is a table",
+            ),
+            Mistake(
+                "took the dot product of s with itself",
+                like=lambda x: (
+                    torch.diag(torch.softmax(x, 0)) - torch.softmax(x, 0) @ torch.softmax(x, 0)
+                ),
+                because="`s @ s` is one number; torch.outer(s, s) is the table of all products",
+            ),
+            Mistake(
+                "left out the division that makes shares",
+                like=lambda x: torch.diag(x.exp()) - torch.outer(x.exp(), x.exp()),
+                because="exp(x) is not yet softmax; divide by its sum, or call torch.softmax(x, 0)",
+            ),
+            Mistake(
                 "took the gradient of the sum",
                 like=lambda x: torch.zeros_like(x),
                 because="the shares always add up to 1, so that gradient is zero; "
@@ -663,6 +927,21 @@ EXERCISES = [
                 "lost a factor of 2",
                 like=lambda w, features, labels: _per_sample(w, features, labels) / 2,
                 because="the slope of a square is twice its base",
+            ),
+            Mistake(
+                "let vmap cut w into rows as well",
+                like=_cut_everything,
+                because="w is the same for every sample: `in_dims=(None, 0, 0)`",
+            ),
+            Mistake(
+                "took the gradient in x",
+                like=lambda w, features, labels: 2 * (features @ w - labels).unsqueeze(1) * w,
+                because="grad takes the slope in the *first* argument, so w must come first",
+            ),
+            Mistake(
+                "divided by the number of samples",
+                like=lambda w, features, labels: _per_sample(w, features, labels) / len(labels),
+                because="each row is the gradient of one sample by itself; nothing is averaged",
             ),
         ],
         hints=[
@@ -715,7 +994,10 @@ QUESTIONS = [
                 because="w is a new tensor, computed from the leaf; only leaves keep gradients.",
             ),
             Option("It fills it as before.", because="It fills the old leaf's, not this w's."),
-            Option("It raises an error.", because="It is silent, which makes it so dangerous."),
+            Option(
+                "It raises an error.",
+                because="backward is silent. If anything complains, it is the step after it.",
+            ),
         ],
     ),
     Question(

@@ -236,6 +236,86 @@ def gradient_of_mean(w, features, labels):
     return grad(lambda w: ((features @ w - labels) ** 2).mean())(w)
 
 
+def descend_all_unrecorded(w, loss_of, learning_rate, steps):
+    with torch.no_grad():
+        return descend(w, loss_of, learning_rate, steps)
+
+
+def descend_clearing_too_early(w, loss_of, learning_rate, steps):
+    for _ in range(steps):
+        loss_of(w).backward()
+        w.grad = None
+        with torch.no_grad():
+            w -= learning_rate * w.grad
+    return w
+
+
+def descend_on_one_run(w, loss_of, learning_rate, steps, retain_graph=None):
+    loss = loss_of(w)
+    for _ in range(steps):
+        loss.backward(retain_graph=retain_graph)
+        with torch.no_grad():
+            w -= learning_rate * w.grad
+        w.grad = None
+    return w
+
+
+def descend_once(w, loss_of, learning_rate, steps):
+    for _ in range(steps):
+        return descend(w, loss_of, learning_rate, 1)
+
+
+def descend_returning_a_view(w, loss_of, learning_rate, steps):
+    return descend(w, loss_of, learning_rate, steps).detach()
+
+
+def pieces_with_one_walk(w, features, labels, pieces):
+    w.grad = None
+    parts = zip(features.chunk(pieces), labels.chunk(pieces), strict=True)
+    loss = sum(((x @ w - y) ** 2).sum() for x, y in parts) / len(labels)
+    loss.backward()
+    return w.grad
+
+
+def pieces_of_features_only(w, features, labels, pieces):
+    w.grad = None
+    for x in features.chunk(pieces):
+        (((x @ w - labels) ** 2).sum() / len(labels)).backward()
+    return w.grad
+
+
+def log1pexp_keeping(keep):
+    """Make an answer to 4.10 that keeps what is said, and takes it for x on the way back."""
+
+    class Log1pExp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = stable(x)
+            keep(ctx, x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * torch.sigmoid(x)
+
+    return lambda x: Log1pExp.apply(x)
+
+
+def log1pexp_with_tuple(x):
+    class Log1pExp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return stable(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * torch.sigmoid(ctx.saved_tensors)
+
+    return Log1pExp.apply(x)
+
+
 ANSWERS = {
     "4.1": Answers(
         right=[(3.0, 8.0), (3, 8), tuple(float(slope) for slope in (3, 2 + 2 * 3))],
@@ -245,6 +325,10 @@ ANSWERS = {
             ((2.0, 9.0), "exchanged the slopes of the product"),
             ((3.0, 6.0), "left out one path"),
             ((6.0, 9.0), "gave the value"),
+            ((2.0, 8.0), "took the value of a"),
+            ((3.0, 2.0), "left out b * b"),
+            ((3.0, 9.0), "for the slope in b"),
+            ((3.0, 11.0), "for its own slope"),
             ([3.0, 8.0], "a list"),
         ],
     ),
@@ -259,6 +343,10 @@ ANSWERS = {
             (lambda f, x, h: (f(x + h) - f(x - h)) / h, "divided by one nudge"),
             (lambda f, x, h: (f(x - h) - f(x + h)) / (2 * h), "the right from the left"),
             (lambda f, x, h: (f(x + h) - f(x - h)) / 2 * h, "multiplied by nudge"),
+            (lambda f, x, h: abs(f(x + h) - f(x - h)) / (2 * h), "the absolute value"),
+            (lambda f, x, h: f(x + h) - f(x - h) / (2 * h), "parentheses around the difference"),
+            (lambda f, x, h: (f(x + h / 2) - f(x - h / 2)) / h, "half a nudge"),
+            (lambda f, x, h: ((f(x) + h) - (f(x) - h)) / (2 * h), "to the result of f"),
         ],
     ),
     "4.3": Answers(
@@ -272,6 +360,14 @@ ANSWERS = {
             (lambda a, b: Node(b.value / a.value, [(a, 1.0), (b, 1.0)]), "the value of divide"),
             (lambda a, b: a.value / b.value, "return a Node"),
             (lambda a, b: a / b, "a.value and b.value"),
+            (divide_with(lambda a, b: 1 / b, lambda a, b: 1 / a), "noted 1 / a"),
+            (divide_with(lambda a, b: 1 / b, lambda a, b: -1 / b**2), "left a out"),
+            (divide_with(lambda a, b: 1 / b, lambda a, b: -a / b * b), "multiplied by it again"),
+            (lambda a, b: Node(a.value / b.value), "noted no inputs"),
+            (lambda a, b: Node(a.value / b.value, [0.5, -1.5]), "a list of pairs"),
+            (lambda a, b: Node(a.value / b.value, [(0.5, a), (-1.5, b)]), "the node comes first"),
+            (lambda a, b: Node(a.value / b.value, [(a.value, 0.5)]), "the node itself"),
+            (lambda a, b: Node(a.value / b.value, [(a, lambda g: g)]), "which are numbers"),
         ],
     ),
     "4.4": Answers(
@@ -284,6 +380,10 @@ ANSWERS = {
             (["a"], "left out e"),
             (["e"], "left out a"),
             (["e", "a"], "in another order"),
+            (["a", "c"], "counted c and left out e"),
+            (list("abcde"), "every tensor that was used"),
+            (list("abce"), "counted all but d"),
+            (list("acde"), "counted c and d"),
             ("ae", "a list is expected"),
         ],
     ),
@@ -295,6 +395,12 @@ ANSWERS = {
             (descend_new_leaf, "the caller's w still holds 4"),
             (descend_without_clearing, "never cleared w.grad"),
             (ascend, "uphill"),
+            (descend_all_unrecorded, "the forward run was not recorded"),
+            (descend_clearing_too_early, "w.grad was None at the step"),
+            (descend_on_one_run, "each round needs its own loss_of(w)"),
+            (lambda *a: descend_on_one_run(*a, retain_graph=True), "changed w since"),
+            (descend_once, "is the `return` inside the loop?"),
+            (descend_returning_a_view, "w has moved"),
             (lambda w, loss_of, learning_rate, steps: w, "expected"),
         ],
     ),
@@ -306,10 +412,11 @@ ANSWERS = {
         ],
         wrong=[
             (lambda s, t: ((s - t) ** 2).mean(), "it would move towards the student"),
+            (lambda s, t: ((s - t.detach_()) ** 2).mean(), "the target's own history"),
             (lambda s, t: ((s.detach() - t) ** 2).mean(), "you detached the student"),
             (lambda s, t: ((s - t) ** 2).mean().detach(), "detach the target, not the loss"),
             (follow_nothing_recorded, "no history left"),
-            (lambda s, t: ((s - t.detach()) ** 2).sum(), "expected"),
+            (lambda s, t: ((s - t.detach()) ** 2).sum(), "took the sum"),
             (lambda s, t: ((s - t) ** 2).mean().item(), "return a tensor"),
         ],
     ),
@@ -321,6 +428,8 @@ ANSWERS = {
             ((8000, 4000), "exchanged the two lines"),
             ((4000, 4000), "share in both lines"),
             ((12000, 12000), "every tensor on the way"),
+            ((8000, 12000), "let sum keep its input"),
+            ((0, 0), "nothing is kept before"),
         ],
     ),
     "4.8": Answers(
@@ -332,6 +441,7 @@ ANSWERS = {
         wrong=[
             (shares_in_place, "exp keeps its output"),
             (shares_by_data, "the gradient is wrong"),
+            (lambda x: x.exp() / x.exp().sum().detach(), "a path that .detach() or .item() cut"),
             (shares_detached, "has no history"),
             (shares_of_x_itself, "x itself"),
             (lambda x: x / x.sum(), "the shares"),
@@ -362,7 +472,9 @@ ANSWERS = {
                 pieces_by_backward(lambda squares, rows, pieces: squares.sum()),
                 "without dividing",
             ),
-            (all_rows_at_once, "all six rows went through at once"),
+            (all_rows_at_once, "all six rows were kept at once"),
+            (pieces_with_one_walk, "before the next one starts"),
+            (pieces_of_features_only, "cut the features but not the labels"),
         ],
     ),
     "4.10": Answers(
@@ -386,7 +498,21 @@ ANSWERS = {
             (rule(stable, lambda x, grad: torch.sigmoid(x)), "ignored the gradient that comes in"),
             (rule(stable, lambda x, grad: grad), "the slope"),
             (rule(stable, lambda x, grad: None), "it returned None"),
-            (rule(lambda x: x.clamp(min=0), lambda x, grad: grad * x.sigmoid()), "the value"),
+            (rule(lambda x: x * 1, lambda x, grad: grad * x.sigmoid()), "only for a large x"),
+            (
+                rule(
+                    lambda x: torch.where(x > 2, x, stable(x)), lambda x, grad: grad * x.sigmoid()
+                ),
+                "and yet not x itself",
+            ),
+            (
+                rule(lambda x: x if x > 20 else stable(x), lambda x, grad: grad * x.sigmoid()),
+                "torch.where decides for each",
+            ),
+            (log1pexp_keeping(lambda ctx, x, y: None), "backward found nothing kept"),
+            (log1pexp_keeping(lambda ctx, x, y: ctx.save_for_backward(y)), "kept the output"),
+            (log1pexp_with_tuple, "a tuple, even of one tensor"),
+            (rule(lambda x: x.clamp(min=0), lambda x, grad: grad * x.sigmoid()), "the ReLU itself"),
         ],
     ),
     "4.11": Answers(
@@ -400,6 +526,13 @@ ANSWERS = {
             (jacobian_from(lambda s: torch.outer(s, s) - torch.diag(s)), "the wrong way round"),
             (jacobian_from(lambda s: torch.diag(s) - s), "subtracted s where"),
             (jacobian_from(lambda s: -torch.outer(s, s)), "forgot the diagonal's own term"),
+            (jacobian_from(lambda s: s * (1 - s)), "the diagonal alone"),
+            (jacobian_from(lambda s: torch.diag(s) + torch.outer(s, s)), "added the products"),
+            (jacobian_from(lambda s: s - torch.outer(s, s)), "in every row, not on the"),
+            (jacobian_from(lambda s: torch.eye(len(s)) - torch.outer(s, s)), "put 1 on"),
+            (jacobian_from(lambda s: torch.diag(s) - s * s), "squared s number by number"),
+            (jacobian_from(lambda s: torch.diag(s) - s @ s), "the dot product of s"),
+            (lambda x: torch.diag(x.exp()) - x.exp()[:, None] * x.exp(), "left out the division"),
             (jacobian_from(lambda s: torch.zeros_like(s)), "the gradient of the sum"),
         ],
     ),
@@ -417,10 +550,12 @@ ANSWERS = {
             (lambda w, x, y: samples_by_loop(w, x, y).T, "on its side"),
             (samples_of_loss, "returned the losses"),
             (lambda w, x, y: samples_by_loop(w, x, y) / 2, "lost a factor of 2"),
+            (lambda w, x, y: vmap(grad(loss_of_one))(w, x, y), "let vmap cut w"),
             (
-                lambda w, x, y: vmap(grad(loss_of_one))(w, x, y),
-                "your function raised",
+                lambda w, x, y: vmap(grad(lambda x, w, y: (x @ w - y) ** 2), (0, None, 0))(x, w, y),
+                "the gradient in x",
             ),
+            (lambda w, x, y: samples_by_loop(w, x, y) / len(y), "by the number of samples"),
         ],
     ),
 }
