@@ -579,6 +579,24 @@ def test_folders_of_the_builder_and_process_numbers_are_taken_out(
     assert str(repository) not in said
 
 
+def test_the_home_of_the_builder_is_taken_out(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+
+    said = build_notebooks._neutral(f"in {tmp_path}/include, not in {tmp_path}-2", repository)
+
+    assert said == f"in ~/include, not in {tmp_path}-2"
+
+
+def test_a_home_that_is_the_root_leaves_every_slash(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+
+    assert build_notebooks._neutral("/usr/include", repository) == "/usr/include"
+
+
 def test_a_deprecated_torch_call_is_refused(repository: Path):
     for path in (repository / "course_utils").rglob("*.py"):
         path.unlink()  # the real course_utils is the one to be tried

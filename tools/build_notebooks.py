@@ -151,6 +151,8 @@ def _neutral(text: str, root: Path) -> str:
     folders = {environment(root)["COURSE_CACHE"]: "~/.cache/pytorch-course", str(root): "course"}
     if sys.prefix != sys.base_prefix:
         folders = {sys.prefix: ".venv", **folders}
+    if Path.home() != Path.home().parent:  # a container may give its user the root as a home
+        folders[str(Path.home())] = "~"
     for folder, word in folders.items():
         text = re.sub(re.escape(folder) + r"(?![\w-])", word, text)
     return text
