@@ -164,3 +164,20 @@ def test_an_error_of_the_function_reaches_the_caller():
 
     with pytest.raises(Exception, match=r"size of tensor|broadcast|must match"):
         count_graphs(adds_what_does_not_fit, torch.ones(3))
+
+
+def test_the_modes_are_those_that_torch_compile_takes():
+    modes = compile_stack.mode_options()
+
+    assert modes["default"] == {}
+    assert modes["reduce-overhead"] == {"triton.cudagraphs": True}
+    for mode in modes:
+        torch.compile(torch.sin, mode=mode)  # a name that torch does not know is refused here
+
+
+def test_a_torch_that_lists_no_modes_is_told_in_words(monkeypatch):
+    monkeypatch.setattr(compile_stack.private, "modes", lambda: None)
+
+    (told,) = compile_stack.mode_options()
+
+    assert told == f"the list of modes: not available in torch {torch.__version__}"

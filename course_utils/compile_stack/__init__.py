@@ -10,7 +10,7 @@ that answers "not available in torch X" where a later torch has moved it.
 
 Kind:    plumbing; chapter 8 shows the stages, chapter 9 the breaks
 Public:  Break, Explanation, Graph, GraphCount, Guard, Kernel, Recompilations, Saved, Stage,
-         count_graphs, explain, hidden_failures, recompilations
+         count_graphs, explain, hidden_failures, mode_options, recompilations
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -53,6 +53,7 @@ __all__ = [
     "count_graphs",
     "explain",
     "hidden_failures",
+    "mode_options",
     "recompilations",
 ]
 
@@ -130,6 +131,15 @@ def hidden_failures(call: Callable[[], object]) -> tuple[object, tuple[str, ...]
     result = call()
     failed = [c for c in private.compilations() if id(c) not in known and c.fail_type]
     return result, tuple(f"{c.fail_type}: {c.fail_reason}" for c in failed)
+
+
+def mode_options() -> dict[str, dict[str, object]]:
+    """Return the modes of ``torch.compile``, and for each the options of Inductor that it sets.
+
+    >>> mode_options()["default"]
+    {}
+    """
+    return private.modes() or {private.not_available("the list of modes"): {}}
 
 
 def _name(function: Callable[..., object]) -> str:

@@ -5,7 +5,7 @@ answers None, and the reader is told "not available in torch X" in place of a tr
 
 Kind:    plumbing
 Public:  Moved, break_reports, bytecode, compilations, end_of, forgetful, guard_failures, limits,
-         lower, not_available, stack_in, uncompiled
+         lower, modes, not_available, stack_in, uncompiled
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -32,6 +32,7 @@ __all__ = [
     "guard_failures",
     "limits",
     "lower",
+    "modes",
     "not_available",
     "stack_in",
     "uncompiled",
@@ -55,6 +56,16 @@ def end_of(graph: torch.fx.GraphModule) -> tuple[str, list[FrameSummary]] | None
     if why is None or not why.graph_break:
         return None
     return why.reason, list(why.user_stack)
+
+
+def modes() -> dict[str, dict[str, object]] | None:
+    """Return what each ``mode`` of ``torch.compile`` sets."""
+    try:
+        from torch._inductor import list_mode_options
+
+        return list_mode_options()
+    except (ImportError, TypeError):
+        return None
 
 
 def compilations() -> list[object]:
