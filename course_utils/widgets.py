@@ -6,8 +6,8 @@ once: it leaves its result in the book and on the printed page, and an error in 
 as any error would. Later errors are shown in one line, in the place of the result.
 
 Kind:    plumbing; no chapter explains it
-Public:  explore
-Imports: ipywidgets and IPython where they are installed
+Public:  explore, stages
+Imports: compile_stack's page for ``stages``; ipywidgets and IPython where they are installed
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
+import html
 import inspect
 import io
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-__all__ = ["explore"]
+if TYPE_CHECKING:
+    from course_utils.compile_stack import Explanation
+
+__all__ = ["explore", "stages"]
 
 
 def explore(function: Callable[..., object], /, **controls: object) -> object:
@@ -45,6 +50,70 @@ def explore(function: Callable[..., object], /, **controls: object) -> object:
     for control in made.values():  # the tracks of all sliders begin below each other
         control.style.description_width = f"{longest}ch"
     return _panel_class()(function, made, result)
+
+
+def stages(explanation: Explanation) -> object:
+    """Show what ``compile_stack.explain`` returned, one stage of the compiler at a time.
+
+    A click on a name shows that stage. Without ipywidgets, in the book and on paper the stages
+    stand below each other, each behind a heading that opens.
+    """
+    try:
+        import ipywidgets  # noqa: F401
+    except ImportError:
+        return _StaticStages(explanation)
+    return _stages_class()(explanation)
+
+
+class _StaticStages:
+    """The stages of an explanation as a page shows them that nothing can be clicked on."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self._explanation = explanation
+
+    def __repr__(self) -> str:
+        return str(self._explanation)
+
+    def _repr_html_(self) -> str:
+        from course_utils.compile_stack import page
+
+        return page.html_stages(self._explanation)
+
+
+@functools.cache
+def _stages_class() -> type:
+    import ipywidgets
+
+    from course_utils.compile_stack import page
+
+    class Stages(ipywidgets.VBox):
+        """Names of the stages above the one that was chosen."""
+
+        def __init__(self, explanation: Explanation) -> None:
+            self._explanation = explanation
+            names = [stage.name for stage in explanation.stages]
+            self._names = ipywidgets.ToggleButtons(options=names)
+            self._names.style.button_width = "auto"
+            self._shown = ipywidgets.HTML()
+            super().__init__(children=[self._names, self._shown])
+            self._names.observe(self._update, names="value")
+            self._update(None)
+
+        def _update(self, _: object) -> None:
+            stage = self._explanation.stage(self._names.value)
+            title = f"<p>{html.escape(stage.summary)}</p>"
+            self._shown.value = title + page.html_stage(self._explanation, stage)
+
+        def __repr__(self) -> str:
+            return str(self._explanation)
+
+        def _repr_mimebundle_(self, **kwargs: object) -> dict:
+            static = page.html_stages(self._explanation)
+            # where no widget can be shown, all stages stand below each other in its place
+            bundle = {"text/html": static, **super()._repr_mimebundle_(**kwargs)}
+            return {**bundle, "text/plain": repr(self)}
+
+    return Stages
 
 
 class _Result:

@@ -1,4 +1,4 @@
-"""``explore`` puts controls around a plain function and leaves its first result on the page."""
+"""``explore`` and ``stages`` react to a click, and leave on the page what can be read without."""
 
 import base64
 import sys
@@ -6,10 +6,11 @@ import sys
 import ipywidgets
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from course_utils import widgets
+from course_utils import compile_stack, widgets
 
 
 def repeat(times=2, word="ab", loud=False):
@@ -219,3 +220,49 @@ def test_an_executed_notebook_fails_where_the_first_call_fails():
 
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
         NotebookClient(run, timeout=60).execute()
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    def halves(x):
+        y = x * 2
+        print("in the middle")
+        return y < 1
+
+    return compile_stack.explain(halves, torch.ones(3), without_inductor=True)
+
+
+def test_a_click_on_a_stage_shows_it(explanation):
+    panel = widgets.stages(explanation)
+    names, shown = panel.children
+    assert names.options == tuple(stage.name for stage in explanation.stages)
+    assert "def halves" in shown.value
+
+    names.value = "breaks"
+
+    assert "`print` cannot be part of a graph" in shown.value
+    assert "def halves" not in shown.value
+
+
+def test_what_the_learner_wrote_is_text_and_no_markup(explanation):
+    panel = widgets.stages(explanation)
+
+    assert "y &lt; 1" in panel.children[1].value
+    assert "y < 1" not in panel.children[1].value
+
+
+def test_the_stages_stand_below_each_other_where_no_widget_can_be_shown(explanation):
+    data = widgets.stages(explanation)._repr_mimebundle_()
+
+    assert data["text/html"].count("<details>") == len(explanation.stages)
+    assert data["text/plain"] == str(explanation)
+    assert "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_without_ipywidgets_the_stages_are_a_page(monkeypatch, explanation):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+
+    shown = widgets.stages(explanation)
+
+    assert repr(shown) == str(explanation)
+    assert shown._repr_html_().count("<details>") == len(explanation.stages)
