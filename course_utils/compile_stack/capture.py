@@ -76,6 +76,7 @@ def observe(
         return backend(graph, inputs)
 
     with ExitStack() as stack:
+        stack.enter_context(private.quiet())
         seen.missing += stack.enter_context(private.forgetful())
         stack.enter_context(private.break_reports(reports.take))
         keeps_code = stack.enter_context(

@@ -8,6 +8,7 @@ Imports: torch and the standard library; kernels, private, record
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -82,10 +83,14 @@ class _Notes:
         saved = {one.name for one in self.saved} if stage == "forward graph" else set()
         self.drawings[stage] = tuple(_nodes(graph, kernels, saved))
 
-    def built_from(
-        self, name: str, graph: torch.fx.GraphModule, code: str, made_of: dict[str, list[str]]
-    ) -> None:
-        """Read the code that was generated for one part; ``made_of``: the nodes of each kernel."""
+    def built_from(self, name: str, graph: torch.fx.GraphModule, made: object) -> None:
+        """Read the code that Inductor generated for one part."""
+        code = getattr(made, "source_code", None)
+        if not code:
+            self.unread = private.not_available("the generated code")
+            return
+        mapping = getattr(made, "inductor_provenance_mapping_str", None)
+        made_of = json.loads(mapping or "{}").get("cppCodeToPost", {})
         computed = [node for node in graph.graph.nodes if node.op.startswith("call_")]
         nodes = {
             mark: [(node.name, _operation(node)) for node in computed if node.name in names]
@@ -117,6 +122,11 @@ class _Notes:
 def _saved(forward: torch.fx.GraphModule, outputs: int) -> list[record.Saved]:
     """Return what the forward graph hands out beyond the results of the function."""
     (handed_out,) = next(n for n in forward.graph.nodes if n.op == "output").args
+    inputs = {n.name for n in forward.graph.nodes if n.op == "placeholder"}
+    for node in forward.graph.nodes:  # another view of an input takes no memory of its own
+        if node.op.startswith("call_") and _operation(node) in kernels.VIEWS:
+            if all(source.name in inputs for source in node.all_input_nodes):
+                inputs.add(node.name)
     found = []
     for node in handed_out[outputs:]:
         value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
@@ -127,7 +137,7 @@ def _saved(forward: torch.fx.GraphModule, outputs: int) -> list[record.Saved]:
         for side in size:
             count *= side
         dtype = str(value.dtype).removeprefix("torch.")
-        found.append(record.Saved(node.name, dtype, size, count, node.op == "placeholder"))
+        found.append(record.Saved(node.name, dtype, size, count, node.name in inputs))
     return found
 
 
@@ -202,6 +212,7 @@ def readable(graph: torch.fx.GraphModule) -> str:
     """Return a graph as Python, with the learner's lines as comments and no path of a machine."""
     text = graph.print_readable(print_output=False)
     text = re.sub(r"File: [^\n]+?:(\d+) in (\S+), code: ", r"line \1 in \2: ", text)
+    text = text.replace("Backward of forward node: line", "backward of line")
     text = re.sub(r"\btorch_dynamo_resume_in_(\w+?)_at_\d+", r"\1", text)
     return re.sub(r"^class [^\n]*\n", "", text).rstrip() + "\n"
 

@@ -1,7 +1,7 @@
 """Reach into torch where nothing public answers, and put everything back.
 
-Each private part stands in one small function. Where a later torch has moved it, the function
-answers None, and the reader is told "not available in torch X" in place of a traceback.
+Each private part is named once, in a small function that fetches it with ``reach``. Where a later
+torch has moved it, the reader is told "not available in torch X" in place of a traceback.
 
 Kind:    plumbing
 Public:  Moved, break_reports, bytecode, compilations, end_of, forgetful, guard_failures, limits,
@@ -11,9 +11,11 @@ Imports: torch and the standard library, nothing else of this package
 
 from __future__ import annotations
 
-import json
+import importlib
 import logging
+import re
 import sys
+import warnings
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -34,9 +36,23 @@ __all__ = [
     "lower",
     "modes",
     "not_available",
+    "quiet",
+    "reach",
     "stack_in",
     "uncompiled",
 ]
+
+
+class Moved(Exception):
+    """A private part is not where this module knows it."""
+
+
+def reach(module: str, name: str) -> object:
+    """Return a part of torch by the name it has today."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as gone:
+        raise Moved(not_available(f"{module}.{name}")) from gone
 
 
 def not_available(what: str) -> str:
@@ -46,8 +62,9 @@ def not_available(what: str) -> str:
 
 def uncompiled(function: Callable[..., object]) -> Callable[..., object]:
     """Return what was given to ``torch.compile``, or the function itself."""
+    module = getattr(function, "_orig_mod", None)  # private: a compiled module's own
     inside = getattr(function, "_torchdynamo_orig_callable", None)  # private: a function's
-    return inside or getattr(function, "_orig_mod", function)  # private: a module's
+    return module or inside or function
 
 
 def end_of(graph: torch.fx.GraphModule) -> tuple[str, list[FrameSummary]] | None:
@@ -71,26 +88,26 @@ def modes() -> dict[str, dict[str, object]] | None:
 def compilations() -> list[object]:
     """Return the diary of what was compiled, with the errors that were not raised."""
     try:
-        from torch._dynamo.utils import get_compilation_metrics
-    except ImportError:
+        return reach("torch._dynamo.utils", "get_compilation_metrics")()
+    except Moved:
         return []
-    return get_compilation_metrics()
 
 
 @contextmanager
 def bytecode(take: Callable[[CodeType, CodeType], None]) -> Iterator[bool]:
     """Hand over the bytecode of each function, before and after, while the block runs."""
     try:
-        from torch._dynamo.convert_frame import register_bytecode_hook
-
-        handle = register_bytecode_hook(take)
-    except (ImportError, TypeError):
+        handle = reach("torch._dynamo.convert_frame", "register_bytecode_hook")(take)
+    except Moved:
         yield False
         return
     try:
         yield True
     finally:
         handle.remove()
+
+
+_BREAK_LOGGERS = ("symbolic_convert", "convert_frame", "exc")
 
 
 @contextmanager
@@ -101,7 +118,7 @@ def break_reports(take: Callable[[str, list[FrameSummary]], None]) -> Iterator[N
     pass a report on only where the reader has asked torch for it.
     """
     with ExitStack() as stack:
-        for name in ("symbolic_convert", "convert_frame", "exc"):
+        for name in _BREAK_LOGGERS:
             logger = logging.getLogger(f"torch._dynamo.{name}.__graph_breaks")
             stack.enter_context(_listening(logger, take))
         yield
@@ -154,6 +171,33 @@ def limits() -> Iterator[list[str]]:
 
 
 @contextmanager
+def quiet() -> Iterator[None]:
+    """Keep torch from warning of what is told here anyway, with a process number and the time.
+
+    What the reader has asked torch to log is logged as before.
+    """
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return record.levelno != logging.WARNING or ".__" in record.name
+
+    handlers = [
+        handler
+        for name, logger in list(logging.root.manager.loggerDict.items())
+        if name.split(".")[0] == "torch" and isinstance(logger, logging.Logger)
+        for handler in logger.handlers
+    ]
+    for handler in handlers:
+        handler.addFilter(is_wanted)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning, module=r"torch\._dynamo")
+            yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_wanted)
+
+
+@contextmanager
 def forgetful() -> Iterator[list[str]]:
     """Let torch remember nothing of what happens in the block, and nothing from before it.
 
@@ -166,15 +210,14 @@ def forgetful() -> Iterator[list[str]]:
         for what, part in _MEMORIES.items():
             try:
                 stack.enter_context(part())
-            except (ImportError, AttributeError):
-                missing.append(not_available(f"keeping {what}"))
+            except Moved:
+                missing.append(not_available(f"keeping {what} apart"))
         yield missing
 
 
 @contextmanager
 def _counters() -> Iterator[None]:
-    from torch._dynamo.utils import counters
-
+    counters = reach("torch._dynamo.utils", "counters")
     before = {name: Counter(counts) for name, counts in counters.items()}
     try:
         yield
@@ -189,39 +232,59 @@ def _counters() -> Iterator[None]:
 
 @contextmanager
 def _diary() -> Iterator[None]:
-    from torch._dynamo.utils import _compilation_metrics
-
-    before = list(_compilation_metrics)
+    diary = reach("torch._dynamo.utils", "_compilation_metrics")
+    before = list(diary)
     try:
         yield
     finally:
-        _compilation_metrics.clear()
-        _compilation_metrics.extend(before)
+        diary.clear()
+        diary.extend(before)
 
 
 @contextmanager
 def _sizes_seen() -> Iterator[None]:
     """Keep apart which sizes a function was called with: a second one makes a size dynamic."""
-    from torch._dynamo import pgo
-
-    before, fresh = pgo._CODE_STATE, defaultdict(pgo.CodeState)
-    pgo._CODE_STATE = fresh
+    before = reach("torch._dynamo.pgo", "_CODE_STATE")
+    new = reach("torch._dynamo.pgo", "CodeState")
+    sizes = importlib.import_module("torch._dynamo.pgo")
+    sizes._CODE_STATE = defaultdict(new)
     try:
         yield
     finally:
-        pgo._CODE_STATE = before
+        sizes._CODE_STATE = before
 
 
 @contextmanager
 def _breaks_told() -> Iterator[None]:
     """Keep apart which breaks were told already: a second time torch tells less of them."""
-    from torch._dynamo.utils import graph_break_dup_warning_checker as told
-
+    told = reach("torch._dynamo.utils", "graph_break_dup_warning_checker")
     before, told.set = told.set, OrderedDict()
     try:
         yield
     finally:
         told.set = before
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    told = reach("torch._dynamo.utils", "warn_once_cache")
+    before = set(told)
+    try:
+        yield
+    finally:
+        told.clear()
+        told.update(before)
+
+
+@contextmanager
+def _failed_guards() -> Iterator[None]:
+    failures = reach("torch._dynamo.utils", "guard_failures")
+    before = {code: list(reasons) for code, reasons in failures.items()}
+    try:
+        yield
+    finally:
+        failures.clear()
+        failures.update(before)
 
 
 @contextmanager
@@ -236,23 +299,12 @@ def _kernel_counts() -> Iterator[None]:
             setattr(metrics, name, value)
 
 
-@contextmanager
-def _failed_guards() -> Iterator[None]:
-    from torch._dynamo.utils import guard_failures
-
-    before = {code: list(reasons) for code, reasons in guard_failures.items()}
-    try:
-        yield
-    finally:
-        guard_failures.clear()
-        guard_failures.update(before)
-
-
 _MEMORIES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "torch's counters": _counters,
     "torch's diary of compilations": _diary,
     "the sizes that were seen": _sizes_seen,
     "the breaks that were told": _breaks_told,
+    "the warnings that were given": _warnings_told,
     "the guards that failed": _failed_guards,
     "the counts of kernels": _kernel_counts,
 }
@@ -261,22 +313,15 @@ _MEMORIES: dict[str, Callable[[], AbstractContextManager[None]]] = {
 def guard_failures() -> dict[CodeType, list[str]] | None:
     """Return why compiled code did not fit, by function, since the memory was emptied."""
     try:
-        from torch._dynamo.utils import guard_failures as failures
-    except ImportError:
+        return reach("torch._dynamo.utils", "guard_failures")
+    except Moved:
         return None
-    return failures
 
 
 def stack_in(report: str) -> list[FrameSummary]:
     """Return the frames that a report names, for one without an exception to ask."""
-    import re
-
     frames = re.findall(r'File "([^"]+)", line (\d+), in (.+)(?:\n    (.+))?', report)
     return StackSummary.from_list([(f, int(n), name, line) for f, n, name, line in frames])
-
-
-class Moved(Exception):
-    """A private part is not where this module knows it."""
 
 
 def lower(graph: torch.fx.GraphModule, inputs: list, notes: object, *, build: bool) -> object:
@@ -285,38 +330,29 @@ def lower(graph: torch.fx.GraphModule, inputs: list, notes: object, *, build: bo
     The caches are left aside, since what comes out of one was not seen being made; the compiled
     kernels themselves are kept by their source, so that a second time is quick all the same.
     """
-    try:
-        from torch._functorch import config as autograd_config
-        from torch._inductor import config
-        from torch._inductor.compile_fx import compile_fx
-
-        caches_off = (
-            config.patch(
-                {
-                    "fx_graph_cache": False,
-                    "custom_partitioner_fn": _partitioner(notes),
-                    "trace.provenance_tracking_level": 1,  # which operations became which kernel
-                }
-            ),
-            autograd_config.patch(
-                enable_autograd_cache=False, force_non_lazy_backward_lowering=True
-            ),
-        )
-    except (ImportError, AttributeError) as gone:
-        raise Moved(not_available("the stages below Dynamo")) from gone
-    with caches_off[0], caches_off[1]:
-        return compile_fx(graph, inputs, inner_compile=_inner(notes, build))
+    compile_graph = reach("torch._inductor.compile_fx", "compile_fx")
+    inner = _inner(notes, build)
+    settings = {
+        "fx_graph_cache": False,
+        "custom_partitioner_fn": _partitioner(notes),
+        "trace.provenance_tracking_level": 1,  # which operations became which kernel
+    }
+    with (
+        reach("torch._inductor.config", "patch")(settings),
+        reach("torch._functorch.config", "patch")(
+            enable_autograd_cache=False,
+            force_non_lazy_backward_lowering=True,  # now, and not in the first ``backward()``
+        ),
+    ):
+        return compile_graph(graph, inputs, inner_compile=inner)
 
 
 def _partitioner(notes: object) -> object:
     """Return what splits a joint graph as torch would, and tells ``notes`` of both halves."""
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
-    from torch._inductor import config
-    from torch._inductor.custom_graph_pass import CustomPartitionerFn
+    theirs = reach("torch._inductor.config", "custom_partitioner_fn")
+    split = theirs or reach("torch._functorch.partitioners", "min_cut_rematerialization_partition")
 
-    split = config.custom_partitioner_fn or min_cut_rematerialization_partition
-
-    class Partitioner(CustomPartitionerFn):
+    class Partitioner(reach("torch._inductor.custom_graph_pass", "CustomPartitionerFn")):
         def __call__(self, joint: object, joint_inputs: object, **kwargs: object) -> object:
             notes.joined(joint)
             forward, backward = split(joint, joint_inputs, **kwargs)
@@ -331,22 +367,15 @@ def _partitioner(notes: object) -> object:
 
 def _inner(notes: object, build: bool) -> Callable[..., object]:
     """Return what compiles one half of a graph: Inductor, or nothing at all."""
+    compile_half = reach("torch._inductor.compile_fx", "compile_fx_inner") if build else None
 
     def inner(graph: torch.fx.GraphModule, inputs: list, **kwargs: object) -> object:
         part = "backward" if kwargs.get("is_backward") else "forward"
         notes.part(part, graph)
-        if not build:
-            from functorch.compile import make_boxed_func
-
-            return make_boxed_func(graph.forward)
-        from torch._inductor.compile_fx import compile_fx_inner
-
-        made = compile_fx_inner(graph, inputs, **kwargs)
-        code = getattr(made, "source_code", None)
-        if code is None:
-            raise Moved(not_available("the generated code"))
-        mapping = json.loads(getattr(made, "inductor_provenance_mapping_str", None) or "{}")
-        notes.built_from(part, graph, code, mapping.get("cppCodeToPost", {}))
+        if compile_half is None:
+            return reach("functorch.compile", "make_boxed_func")(graph.forward)
+        made = compile_half(graph, inputs, **kwargs)
+        notes.built_from(part, graph, made)
         return made
 
     return inner

@@ -115,6 +115,7 @@ def recompilations(
         return run
 
     with ExitStack() as stack:
+        stack.enter_context(private.quiet())
         missing = stack.enter_context(private.forgetful())
         limits = stack.enter_context(private.limits())
         inner = private.uncompiled(function)
