@@ -49,7 +49,7 @@ TORCH_SAYS = {
     "architectures": [],
     "gpu_works": False,
     "mps_works": False,
-    "modules": [],
+    "modules": ["collections", "random", "types"],
 }
 VISION_SAYS = {"package": "torchvision", "version": "0.29+cpu", "cuda": None, "nms": [0]}
 
