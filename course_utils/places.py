@@ -5,7 +5,7 @@ installed, the doctor, which runs when everything is broken, and the notebooks. 
 here, once, with nothing but the standard library.
 
 Kind:    plumbing; no chapter explains it
-Public:  cache_root, compile_cache, my_work, repository
+Public:  cache_root, cache_setting, compile_cache, my_work, repository
 Imports: the standard library only; parses under Python 3.7
 """
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["cache_root", "compile_cache", "my_work", "repository"]
+__all__ = ["cache_root", "cache_setting", "compile_cache", "my_work", "repository"]
 
 
 def repository():
@@ -35,12 +35,16 @@ def cache_root(environ=None, platform=sys.platform, home=None):
     # type: (...) -> Path
     """Return the folder for everything that can be made again.
 
-    ``COURSE_CACHE`` overrides it; otherwise it lies where each platform expects caches. A user
-    without a home folder (a container) gets one below the repository.
+    ``COURSE_CACHE`` overrides it, and then what ``cache_setting`` holds; otherwise it lies where
+    each platform expects caches. A user without a home folder (a container) gets one below the
+    repository.
     """
     environ = os.environ if environ is None else environ
     if environ.get("COURSE_CACHE"):
         return Path(environ["COURSE_CACHE"]).expanduser().absolute()
+    chosen = _chosen_for_this_project()
+    if chosen:
+        return Path(chosen)
     if platform == "win32" and environ.get("LOCALAPPDATA"):
         return Path(environ["LOCALAPPDATA"]) / "pytorch-course" / "Cache"
     if platform != "darwin" and environ.get("XDG_CACHE_HOME"):
@@ -52,6 +56,23 @@ def cache_root(environ=None, platform=sys.platform, home=None):
     if platform == "darwin":
         return home / "Library" / "Caches" / "pytorch-course"
     return home / ".cache" / "pytorch-course"
+
+
+def cache_setting():
+    # type: () -> Path
+    """Return the file whose one line chooses the cache folder of this project, if it exists.
+
+    ``doctor --repair`` writes it; git ignores it.
+    """
+    return repository() / ".course-cache"
+
+
+def _chosen_for_this_project():
+    # type: () -> str
+    try:
+        return cache_setting().read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):  # mostly: there is none
+        return ""
 
 
 def compile_cache(torch_version, capability, root=None):

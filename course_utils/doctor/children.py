@@ -42,6 +42,7 @@ say({
     "architectures": ask(lambda: torch.cuda.get_arch_list()),
     "gpu_works": ask(lambda: torch.cuda.is_available()),
     "mps_works": ask(lambda: torch.backends.mps.is_available()),
+    "mps_built": ask(lambda: torch.backends.mps.is_built()),
     # a file of the learner with one of these names would be imported in its place
     "modules": sorted({name.partition(".")[0] for name in sys.modules}
                       & set(getattr(sys, "stdlib_module_names", ()))),

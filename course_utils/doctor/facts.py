@@ -50,6 +50,7 @@ class Machine:
     translated: bool = False
     administrator: bool = False
     cpu_flags: tuple = ()
+    macos: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Python:
     prefix: str
     base_prefix: str
     conda: bool = False
+    implementation: str = "CPython"
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,8 @@ class Gpu:
 class Gpus:
     """What nvidia-smi said (``state``: absent, answered, failed, hung) and which cards are there.
 
-    ``cards`` holds the makers of the graphics cards on the PCI bus, which needs no driver.
+    ``cards`` holds the makers of the graphics cards on the PCI bus, which needs no driver. ``amd``
+    says how AMD's driver stands: ready, locked (this user may not use it), or empty.
     """
 
     state: str
@@ -175,6 +178,7 @@ class Gpus:
     cuda: str = ""
     message: str = ""
     cards: tuple = ()
+    amd: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ class Finding:
     """One judgement of one rule.
 
     ``status`` is ok, note, warning, problem or unknown. ``stops`` says what a problem makes
-    impossible: "course" or "compile". ``group`` is the heading
-    under which the report puts it.
+    impossible: "course" or "compile". ``group`` is the heading under which the report puts it,
+    ``section`` where chapter 2 explains it, ``repair`` what ``--repair`` could do about it.
     """
 
     id: str
@@ -28,6 +28,8 @@ class Finding:
     fix: str = ""
     stops: str = ""
     group: str = ""
+    section: str = ""
+    repair: str = ""
 
 
 def ok(id: str, found: str) -> Finding:

@@ -1,23 +1,28 @@
 """Spell each fix as one command or one action for the machine at hand.
 
 Kind:    plumbing
-Public:  RESTART, compiler, headers, install, make_kernel, openmp, pair, python_command, unset
+Public:  RESTART, as_typed, compiler, headers, install, make_kernel, openmp, pair, pair_words,
+         python_command, unset
 Imports: facts' records (as arguments), tables, versions
 """
 
 from __future__ import annotations
+
+import re
 
 from course_utils.doctor import tables
 from course_utils.doctor.versions import local, short
 
 __all__ = [
     "RESTART",
+    "as_typed",
     "compiler",
     "headers",
     "install",
     "make_kernel",
     "openmp",
     "pair",
+    "pair_words",
     "python_command",
     "unset",
 ]
@@ -70,18 +75,38 @@ def pair(facts, torch: str = "", backend: str = "") -> str:
         torch: the version of torch to keep; the course's range when left out.
         backend: the build, such as "cpu" or "cu130"; that of ``torch`` when left out.
     """
+    return as_typed(pair_words(facts, torch, backend))
+
+
+def pair_words(facts, torch: str = "", backend: str = "") -> list:
+    """Return the words of the command of ``pair``, as a program runs them."""
+    program = facts.python.executable if facts.python else "python"
     vision = tables.TORCHVISION_OF.get(short(torch))
-    wanted = f'"torch=={short(torch)}.*" "torchvision=={vision}.*"'
+    wanted = [f"torch=={short(torch)}.*", f"torchvision=={vision}.*"]
     if not vision:
         ranges = facts.course.ranges if facts.course else {}
-        names = ("torch", "torchvision")
-        wanted = " ".join('"{}{}"'.format(name, ranges.get(name, "")) for name in names)
+        wanted = [name + ranges.get(name, "") for name in ("torch", "torchvision")]
     backend = backend or local(torch)
     if not backend:
-        return f"{python_command(facts)} -m pip install --upgrade {wanted}"
+        return [program, "-m", "pip", "install", "--upgrade", *wanted]
     # uv knows where each build of torch lies; pip would take the default build of the platform
-    return "{0} -m uv pip install --python {0} --reinstall --torch-backend={1} {2}".format(
-        python_command(facts), backend, wanted
+    command = [program, "-m", "uv", "pip", "install", "--python", program]
+    # another build of the same version has the same number, and would pass for installed
+    for name in ("torch", "torchvision"):
+        command += ["--reinstall-package", name]
+    return [*command, f"--torch-backend={backend}", *wanted]
+
+
+def as_typed(words: list) -> str:
+    """Return a command as it is typed in a shell, with quotes where a shell needs them.
+
+    In double quotes, which both POSIX shells and Windows understand.
+
+    >>> as_typed(["pip", "install", "torch<3"])
+    'pip install "torch<3"'
+    """
+    return " ".join(
+        f'"{word}"' if re.search(r"[\s<>*=!]", word) and word[0] != "-" else word for word in words
     )
 
 

@@ -4,7 +4,7 @@ A terminal and a notebook may run different Pythons: the notebook's is the one t
 ``kernel.json`` names, and Jupyter takes the first file of that name on its own search path.
 
 Kind:    plumbing; part of probes
-Public:  jupyter
+Public:  jupyter, user_folder
 Imports: children, facts and the standard library
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from course_utils.doctor import children
 from course_utils.doctor.facts import Jupyter, Kernel
 
-__all__ = ["jupyter"]
+__all__ = ["jupyter", "user_folder"]
 
 MANAGER = "labextensions/@jupyter-widgets/jupyterlab-manager/package.json"
 ASK_LIMIT, ASK_AT_MOST = 10, 4
@@ -37,7 +37,7 @@ def _data_folders(system):
     """Return the folders that Jupyter searches, first one first."""
     environ = system.environ
     asked = [Path(p) for p in environ.get("JUPYTER_PATH", "").split(os.pathsep) if p]
-    user = [_user_folder(system)] if _user_folder(system) else []
+    user = [user_folder(system)] if user_folder(system) else []
     own = [Path(system.prefix) / "share" / "jupyter"]
     ordered = own + user if _prefers_environment(system) else user + own
     shared = []
@@ -48,7 +48,8 @@ def _data_folders(system):
     return asked + ordered + shared
 
 
-def _user_folder(system):
+def user_folder(system):
+    """Return the folder in which Jupyter looks for this user's kernels, or None."""
     environ, home = system.environ, system.home
     if environ.get("JUPYTER_DATA_DIR"):
         return Path(environ["JUPYTER_DATA_DIR"])

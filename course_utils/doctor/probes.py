@@ -49,6 +49,7 @@ def machine(system, known):
         translated=_under_rosetta(system),
         administrator=system.administrator,
         cpu_flags=tuple(flags.group(1).split()) if flags else (),
+        macos=system.macos,
     )
 
 
@@ -74,6 +75,7 @@ def python(system, known):
         prefix=system.prefix,
         base_prefix=system.base_prefix,
         conda=(Path(system.prefix) / "conda-meta").is_dir(),
+        implementation=system.implementation,
     )
 
 
@@ -141,7 +143,7 @@ def gpus(system, known):
     cards = _cards(system)
     program = _nvidia_smi(system)
     if not program:
-        return Gpus("absent", cards=cards)
+        return Gpus("absent", cards=cards, amd=_amd(system))
     limit = FAST_LIMIT if known["fast"] else QUESTION_LIMIT
     banner = system.run([program], limit, system.environ)
     if banner.timed_out:
@@ -171,6 +173,14 @@ def _query(system, program, limit):
         if ran.worked and rows:
             return tuple(Gpu(*row) for row in rows)
     return ()
+
+
+def _amd(system):
+    # ROCm speaks to the card through this file, which belongs to a group of its own
+    door = system.root / "dev" / "kfd"
+    if system.platform != "linux" or not door.exists():
+        return ""
+    return "ready" if os.access(str(door), os.R_OK | os.W_OK) else "locked"
 
 
 def _cards(system):

@@ -3,7 +3,7 @@
 Whether a program called g++ exists says little; whether it compiles three lines says enough.
 
 Kind:    plumbing; part of probes
-Public:  cache, compile_trial, compiler, headers, openmp
+Public:  cache, compile_trial, compiler, folder_works, headers, openmp
 Imports: children, facts, looking, places and the standard library
 """
 
@@ -17,7 +17,7 @@ from course_utils.doctor import children
 from course_utils.doctor.facts import CacheFolder, Compiled, Headers, Trial
 from course_utils.doctor.looking import tail
 
-__all__ = ["cache", "compile_trial", "compiler", "headers", "openmp"]
+__all__ = ["cache", "compile_trial", "compiler", "folder_works", "headers", "openmp"]
 
 # seconds: the first compilation on a cold cache takes half a minute, on a busy machine far more
 COMPILE_LIMIT, BUILD_LIMIT, LOAD_LIMIT = 180, 30, 10
@@ -121,6 +121,11 @@ def cache(system, known):
     return CacheFolder(str(path), chosen, failed_at, error, owner, mode, loaded)
 
 
+def folder_works(system, path: Path) -> bool:
+    """Say whether a folder can be written to and a library built in it can be loaded."""
+    return not _try_to_write(path)[0] and not _try_to_load(system, path)[0]
+
+
 def _cache_path(system, known):
     """Return the folder, and whether the reader chose it in place of the course's own."""
     own = _own_cache_path(system, known)
@@ -132,10 +137,11 @@ def _cache_path(system, known):
 
 def _own_cache_path(system, known):
     torch = known.get("torch")
-    if torch is None or not torch.said:
+    said = torch.said if torch is not None else {}
+    if not isinstance(said.get("capability"), str):  # torch did not say on what it computes
         return None
     root = places.cache_root(system.environ, system.platform, system.home)
-    return places.compile_cache(torch.said.get("version"), torch.said.get("capability"), root)
+    return places.compile_cache(said.get("version"), said["capability"], root)
 
 
 def _try_to_write(path):

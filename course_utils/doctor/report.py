@@ -64,7 +64,7 @@ def _finding_lines(heading, finding, colour, ascii_only):
     found = finding.found
     if finding.status == "unknown":
         found += " (cannot tell)"
-    tag = "" if finding.status == "ok" else f"  [{finding.id}]"
+    tag = "" if finding.status == "ok" else f"  [{_where(finding)}]"
     lines = _wrapped(f"{heading:{HEADING_WIDTH}}{mark} ", indent, found + tag)
     if finding.why:
         lines += _wrapped(indent, indent, finding.why)
@@ -72,6 +72,10 @@ def _finding_lines(heading, finding, colour, ascii_only):
         # a command is never broken, so that it can be copied
         lines.append(indent + ("-> " if ascii_only else "→ ") + finding.fix)
     return lines
+
+
+def _where(finding):
+    return f"{finding.id}, chapter {finding.section}" if finding.section else finding.id
 
 
 def _wrapped(first, rest, words):
@@ -123,6 +127,8 @@ def _row(finding):
         said += f"<br><small>{_escaped(finding.why)}</small>"
     if finding.fix:
         said += f"<br><code>{_escaped(finding.fix)}</code>"
+    if finding.status != "ok":
+        said += f" <small>[{_escaped(_where(finding))}]</small>"
     colour = HTML_COLOURS[finding.status]
     return (
         f'<tr><td style="{CELL};white-space:nowrap;color:{colour}"><strong>{status}</strong></td>'

@@ -7,7 +7,7 @@ that nobody reinstalls torch who only has to restart the kernel. What could not 
 
 Kind:    plumbing; chapter 2 reads its findings
 Public:  RULES, Finding, Rule, Verdict, judge, verdict
-Imports: the modules of rules, finding
+Imports: the modules of rules, chapter, finding
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from course_utils.doctor import (
     rules_notebook,
     rules_packages,
 )
+from course_utils.doctor.chapter import section
 from course_utils.doctor.finding import Finding, unknown
 
 __all__ = ["RULES", "Finding", "Rule", "Verdict", "judge", "verdict"]
@@ -148,8 +149,33 @@ def judge(facts) -> list:
         stops = {finding.stops for finding in said if finding.status == "problem"}
         if stops:
             stopped[rule.name] = "course" if "course" in stops else "compile"
-        findings += [replace(finding, group=rule.group) for finding in said]
+        findings += [_completed(rule, finding) for finding in said]
     return findings
+
+
+# rule and id of a finding -> what repairs.plan could do about it
+REPAIRS = {
+    ("compile works", "D24"): "cache",
+    ("kernels", "D31"): "kernel",
+    ("cache folder", "D20"): "cache-folder",
+    ("cache folder", "D21"): "cache-folder",
+    ("torch", "torch"): "pair",
+    ("torch imports", "torch-import"): "pair",
+    ("matching pair", "D01"): "pair",
+    ("torchvision imports", "D01"): "pair",
+    ("other packages", "D01"): "pair",
+}
+
+
+def _completed(rule, finding):
+    """Return a finding with its heading, its place in the chapter and its repair."""
+    serious = finding.status in ("problem", "warning")
+    return replace(
+        finding,
+        group=rule.group,
+        section=section(finding.id),
+        repair=REPAIRS.get((rule.name, finding.id), "") if serious else "",
+    )
 
 
 def _follows(rule, stopped):

@@ -4,12 +4,12 @@ A machine without a card is as good as any: nothing here stops the course.
 
 Kind:    plumbing
 Public:  gpu_usable, toolkit
-Imports: finding, fixes, tables, versions
+Imports: finding, fixes, releases, tree, versions
 """
 
 from __future__ import annotations
 
-from course_utils.doctor import fixes, tables
+from course_utils.doctor import fixes, releases, tree
 from course_utils.doctor.finding import note, ok, unknown
 from course_utils.doctor.versions import release
 
@@ -40,19 +40,32 @@ def gpu_usable(facts):
 
 
 def _mac(said):
-    works = said.get("mps_works") is True
-    found = "The Mac's GPU (MPS) can be used" if works else "No GPU in use; the CPU is enough"
-    return [ok("D02", found)]
+    if said.get("mps_works") is True:
+        return [ok("D02", "The Mac's GPU (MPS) can be used")]
+    if said.get("mps_built") is True:  # a virtual machine, or a Mac that is only reached from afar
+        return [ok("D02", "torch knows the Mac's GPU (MPS) and finds none; the CPU is enough")]
+    return [ok("D02", "No GPU in use; the CPU is enough")]
 
 
 def _without_driver(gpus, said):
     if said.get("gpu_works") is True:  # ROCm, and systems that hide nvidia-smi
         return [ok("D02", "torch can use a GPU")]
+    if said.get("hip"):
+        return [_without_amd_driver(gpus, said)]
     if "NVIDIA" in gpus.cards:
         fix = "Install the NVIDIA driver, if you want to use the card."
         found = "An NVIDIA card is there, its driver is not"
         return [note("D02", found, CPU_IS_ENOUGH, fix)]
     return [ok("D02", "No GPU that torch could use; the CPU is enough")]
+
+
+def _without_amd_driver(gpus, said):
+    found = "torch is built for AMD (ROCm {}) and sees no card".format(said["hip"])
+    if gpus.amd == "locked":
+        fix = 'sudo usermod -aG render,video "$USER", then log out and in again'
+        return note("D02", found + ": this user may not use it", CPU_IS_ENOUGH, fix)
+    fix = "Install AMD's driver; in a container start it with --device=/dev/kfd --device=/dev/dri."
+    return note("D02", found, CPU_IS_ENOUGH, fix)
 
 
 def _with_driver(facts, gpus, said):
@@ -91,7 +104,7 @@ def _old_driver(facts, gpus, said):
     needs = release(said["cuda"])[0]
     driver = release(gpus.gpus[0].driver)
     offers = release(gpus.cuda)
-    oldest = tables.OLDEST_DRIVER.get(needs)
+    oldest = releases.DRIVERS.get(needs)
     # within one major version any driver serves, so only the majors are compared
     too_old = offers[0] < needs if offers else bool(driver and oldest and driver[0] < oldest)
     if not too_old:
@@ -102,11 +115,29 @@ def _old_driver(facts, gpus, said):
         said["cuda"],
     )
     why = "Installing a CUDA toolkit changes nothing: torch brings its own. " + CPU_IS_ENOUGH
-    fix = "Install a newer NVIDIA driver{}, or a build of torch for the old one: {}".format(
-        f" ({oldest} or newer)" if oldest else "",
-        fixes.pair(facts, str(said.get("version")), "auto"),
-    )
+    fix = "Install a newer NVIDIA driver{}".format(f" ({oldest} or newer)" if oldest else "")
+    older = _other_build(facts, gpus.gpus[0])
+    if older:
+        fix += f", or a build of torch for the old one: {older}"
     return [note("D03", found, why, fix)]
+
+
+def _other_build(facts, gpu):
+    """Return the command for the build that suits this card and driver, if there is one."""
+    if not gpu.capability:  # an old driver does not tell it
+        return fixes.pair(facts, str(facts.torch.said.get("version")), "auto")
+    choice = tree.choose(
+        facts.machine.platform,
+        facts.machine.architecture,
+        gpu=gpu.name,
+        capability=gpu.capability,
+        driver=gpu.driver,
+        wanted="auto",
+    )
+    if choice.build not in releases.MAJOR:
+        return ""
+    # the pair is named, since an older build ends with an older torch
+    return fixes.pair(facts, releases.PAIR[0], choice.build)
 
 
 def _new_card(facts, gpus, said):
@@ -143,18 +174,32 @@ def _no_code(facts, gpu, card, numbers, built_for):
     )
     where = "a newer CUDA" if newer else "an older CUDA"
     why = "torch finds the card and the first operation fails ('no kernel image'). "
-    fix = "Take torch from a build for {}: {}".format(
-        where, fixes.pair(facts, str(facts.torch.said.get("version")), "auto")
-    )
+    command = _other_build(facts, gpu)
+    if not command:
+        fix = "Set COURSE_DEVICE=cpu: no build of this torch serves the card as it is."
+        return note("D05", found, why + CPU_IS_ENOUGH, fix)
+    fix = f"Take torch from a build for {where}: {command}"
     return note("D05", found, why + "Until then set COURSE_DEVICE=cpu.", fix)
 
 
 def _works_or_not(facts, gpus, said):
     if said.get("gpu_works") is True:
-        return [ok("D02", f"torch can use {_names(gpus)}")]
+        return [ok("D02", f"torch can use {_names(gpus)}"), *_no_triton(facts, gpus)]
     found = f"{_names(gpus)} is there and torch does not see it"
     fix = "Restart the computer; in a container start it with --gpus all."
     return [note("D02", found, CPU_IS_ENOUGH, fix)]
+
+
+def _no_triton(facts, gpus):
+    why = "torch.compile needs triton for a card. Eager works on it, and compiling on the CPU."
+    fix = "Set COURSE_DEVICE=cpu for the chapters that compile."
+    if facts.machine.platform not in releases.TRITON_SYSTEMS and not facts.packages.get("triton"):
+        return [note("D15", "There is no triton for the GPU here", why, fix)]
+    capability = release(gpus.gpus[0].capability)
+    if capability and capability < releases.TRITON:
+        found = f"{gpus.gpus[0].name} ({gpus.gpus[0].capability}) is too old for triton"
+        return [note("D15", found, why, fix)]
+    return []
 
 
 def _names(gpus):

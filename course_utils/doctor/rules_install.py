@@ -2,14 +2,14 @@
 
 Kind:    plumbing
 Public:  notebooks_python, platform, python_version, running_kernel, shadowing_files
-Imports: finding, fixes, shadows, tables, versions
+Imports: finding, fixes, releases, shadows, tables, versions
 """
 
 from __future__ import annotations
 
 import os
 
-from course_utils.doctor import fixes, tables
+from course_utils.doctor import fixes, releases, tables
 from course_utils.doctor.finding import note, ok, problem, unknown, warning
 from course_utils.doctor.shadows import COURSE_PACKAGES, hides
 from course_utils.doctor.versions import inside, release
@@ -81,17 +81,26 @@ def platform(facts):
     if machine.libc.startswith("musl"):
         fix = "Use a Debian or Ubuntu image, such as python:3.13-slim."
         return [_no_wheel("a Linux with musl (Alpine)", fix)]
-    if machine.platform == "linux" and glibc and glibc < tables.OLDEST_GLIBC:
-        oldest = ".".join(str(number) for number in tables.OLDEST_GLIBC)
+    if machine.platform == "linux" and glibc and glibc < releases.LIBC:
+        oldest = ".".join(str(number) for number in releases.LIBC)
         found = f"a Linux with {machine.libc} (the wheels need glibc {oldest})"
         return [_no_wheel(found, "Use a newer release of the distribution, or a container.", "D08")]
-    if machine.platform not in ("linux", "darwin", "win32"):
+    if machine.platform not in releases.PROCESSORS:
         return [unknown("platform", "The course was never tried on " + machine.platform)]
+    if machine.macos and release(machine.macos) < releases.MACOS:
+        found = f"macOS {machine.macos} (the wheels need macOS {releases.MACOS[0]})"
+        return [_no_wheel(found, "Update macOS, or use another computer.")]
+    if machine.architecture.lower() not in (*releases.PROCESSORS[machine.platform], "amd64"):
+        found = f"{SYSTEMS[machine.platform]} on {machine.architecture}"
+        return [_no_wheel(found, "Use a computer with a 64-bit Intel, AMD or Arm processor.")]
     return [ok("platform", _platform_line(machine))]
 
 
+SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
+
+
 def _platform_line(machine):
-    name = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}[machine.platform]
+    name = f"{SYSTEMS[machine.platform]} {machine.macos}".strip()
     extra = [word for word in ("WSL" if machine.wsl else "", machine.libc) if word]
     extra += ["in a container"] if machine.container else []
     return "{} on {}{}".format(name, machine.architecture, "".join(", " + word for word in extra))
@@ -136,6 +145,8 @@ def python_version(facts):
 
 
 def _wrong_with(python, version, ranges):
+    if python.implementation != "CPython":
+        return f"is {python.implementation}, not CPython"
     if python.bits != 64:
         return f"is a {python.bits}-bit Python"
     if tuple(python.version) in tables.EXCLUDED_PYTHONS:

@@ -65,6 +65,8 @@ class System:
     disk: Callable
     memory: int | None = None
     administrator: bool = False
+    macos: str = ""
+    implementation: str = "CPython"
     root: Path = field(default=Path("/"))
 
     def read(self, *parts: str) -> str:
@@ -104,6 +106,10 @@ def this_system() -> System:
         disk=shutil.disk_usage,
         memory=_memory(),
         administrator=getattr(os, "geteuid", lambda: 1)() == 0,
+        macos=_macos(),
+        implementation={"cpython": "CPython", "pypy": "PyPy"}.get(
+            sys.implementation.name, sys.implementation.name
+        ),
     )
 
 
@@ -181,6 +187,14 @@ def _machine():
         return os.uname().machine
     # a 32-bit program on 64-bit Windows sees its own size in the first variable
     return os.environ.get("PROCESSOR_ARCHITEW6432") or os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+
+def _macos():
+    if sys.platform != "darwin":
+        return ""
+    import platform  # here, for a learner's file may hide it
+
+    return platform.mac_ver()[0]
 
 
 def _libc():

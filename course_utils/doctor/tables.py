@@ -1,12 +1,12 @@
-"""Hold what changes with each release of torch: pairs, ranges, drivers.
+"""Hold what the rules compare with and ``releases`` does not say: pairs, switches, sizes.
 
-The rules read these tables and hold no version of their own. Each table says where its lines come
-from; what is not in a table is not judged.
+The rules hold no version of their own. Each table says where its lines come from; what is not in a
+table is not judged.
 
 Kind:    plumbing
 Public:  EXCLUDED_PYTHONS, FIRST_FREE_THREADED, FIRST_TORCH_FOR_NUMPY_2, IPYWIDGETS_OF_MANAGER,
-         KNOWN_SWITCHES, LITTLE_DISK, LITTLE_MEMORY, LITTLE_SHARED_MEMORY, OLDEST_DRIVER,
-         OLDEST_GLIBC, SWITCHES_OFF, TORCHVISION_OF
+         KNOWN_SWITCHES, LITTLE_DISK, LITTLE_MEMORY, LITTLE_SHARED_MEMORY, SWITCHES_OFF,
+         TORCHVISION_OF
 Imports: nothing
 """
 
@@ -21,8 +21,6 @@ __all__ = [
     "LITTLE_DISK",
     "LITTLE_MEMORY",
     "LITTLE_SHARED_MEMORY",
-    "OLDEST_DRIVER",
-    "OLDEST_GLIBC",
     "SWITCHES_OFF",
     "TORCHVISION_OF",
 ]
@@ -57,13 +55,6 @@ FIRST_FREE_THREADED = (3, 14)
 
 # torch built for NumPy 1 cannot hand arrays to NumPy 2; 2.3 is the first that can
 FIRST_TORCH_FOR_NUMPY_2 = (2, 3)
-
-# the oldest driver of each line of CUDA: NVIDIA's CUDA compatibility guide, minor version
-# compatibility
-OLDEST_DRIVER = {13: 580, 12: 525, 11: 450}
-
-# oldest glibc of the Linux wheels: their tag is manylinux_2_28
-OLDEST_GLIBC = (2, 28)
 
 # front end "jupyterlab-manager" -> ipywidgets, from ipywidgets' own documentation
 IPYWIDGETS_OF_MANAGER = {"5": "8", "3": "7"}
