@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from course_utils import doctor
-from course_utils.doctor import cli, facts, report, rules
-from tests.doctor_machines import change, copies, examine, laptop
+from course_utils.doctor import chapter, cli, facts, report, rules, schema
+from tests.doctor_machines import HEALTHY, change, copies, examine, laptop
+from tests.test_doctor_rules import BROKEN
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -157,8 +158,59 @@ def test_json_has_a_schema_and_stable_keys():
     assert whole["schema"] == 1
     assert set(whole) == {"schema", "verdict", "findings", "facts"}
     assert set(whole["verdict"]) == {"code", "sentence", "first"}
-    assert set(whole["findings"][0]) == {"id", "status", "found", "why", "fix", "stops", "group"}
+    keys = {"id", "status", "found", "why", "fix", "stops", "group", "section", "repair"}
+    assert set(whole["findings"][0]) == keys
     assert set(whole["facts"]) == set(facts.Facts.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("machine", [laptop(), broken(), facts.Facts()], ids=["ok", "bad", "empty"])
+def test_json_is_what_its_schema_says(machine):
+    jsonschema = pytest.importorskip("jsonschema")  # a part of Jupyter
+    whole = json.loads(report.json_text(machine, *examine(machine)))
+    described = schema.schema()
+
+    jsonschema.Draft202012Validator.check_schema(described)
+    jsonschema.validate(whole, described, jsonschema.Draft202012Validator)
+    whole["findings"].append({**examine(broken())[0][0].__dict__, "status": "splendid"})
+
+    with pytest.raises(jsonschema.ValidationError, match="splendid"):
+        jsonschema.validate(whole, described)
+
+
+def test_the_schema_is_printed_without_looking_at_the_machine(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "examine", None)
+
+    code = cli.main(["--schema"])
+
+    assert code == 0
+    assert json.loads(capsys.readouterr().out) == schema.schema()
+
+
+def test_each_finding_names_a_section_that_chapter_2_has():
+    lesson = (REPOSITORY / "lessons" / "02_install_and_check.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^## (2\.\d+ .*)$", lesson, re.MULTILINE))
+
+    assert set(chapter.SECTIONS) <= headings
+
+
+def test_every_finding_of_every_machine_is_explained_somewhere():
+    machines = [machine for machine, _ in BROKEN.values()] + list(HEALTHY.values())
+
+    said = {finding.id for machine in machines for finding in rules.judge(machine)}
+
+    assert sorted(id for id in said if not chapter.section(id)) == []
+
+
+def test_the_report_says_where_it_is_explained_and_what_can_be_repaired():
+    machine = change(laptop(), cache={"failed_at": "write", "error": "no"})
+
+    text = report.text(*examine(machine))
+    page = report.html(*examine(machine))
+
+    assert "[D21, chapter 2.5]" in text and "[D21, chapter 2.5]" in page
+    for shown in (text, page):
+        assert "python3 course.py doctor --repair D21" in shown
+    assert "--repair" not in report.text(*examine(laptop()))
 
 
 def test_html_is_well_formed_and_runs_nothing():

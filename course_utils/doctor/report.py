@@ -2,7 +2,7 @@
 
 Kind:    plumbing; chapter 2 shows all three
 Public:  SCHEMA, html, json_text, text
-Imports: rules' records (as arguments) and the standard library
+Imports: rules' records (as arguments), schema and the standard library
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import dataclasses
 import json
 import textwrap
 
+from course_utils.doctor import schema
+
 __all__ = ["SCHEMA", "html", "json_text", "text"]
 
-# changes when a key changes its meaning or goes away; new keys do not change it
-SCHEMA = 1
+SCHEMA = schema.VERSION
 
+REPAIR = "python3 course.py doctor --repair {}"
 GROUPS = ("Machine", "Python", "Packages", "Compiling", "Notebooks", "Settings")
 MARKS = {"ok": "✓", "note": "·", "warning": "!", "problem": "✗", "unknown": "?"}
 PLAIN_MARKS = {
@@ -71,6 +73,8 @@ def _finding_lines(heading, finding, colour, ascii_only):
     if finding.fix:
         # a command is never broken, so that it can be copied
         lines.append(indent + ("-> " if ascii_only else "→ ") + finding.fix)
+    if finding.repair:
+        lines.append(f"{indent}   or in a terminal: {REPAIR.format(finding.id)}")
     return lines
 
 
@@ -127,6 +131,8 @@ def _row(finding):
         said += f"<br><small>{_escaped(finding.why)}</small>"
     if finding.fix:
         said += f"<br><code>{_escaped(finding.fix)}</code>"
+    if finding.repair:
+        said += f"<br><small>or in a terminal:</small> <code>{REPAIR.format(finding.id)}</code>"
     if finding.status != "ok":
         said += f" <small>[{_escaped(_where(finding))}]</small>"
     colour = HTML_COLOURS[finding.status]
