@@ -51,6 +51,8 @@ class Break:
         """Return the line and the reason, such as ``line 3, `print(y)`: ...``."""
         where = self.where
         words = f"{where}: {self.reason}" if where else self.reason
+        if self.inside and self.kind in ("other", "method", "C function"):
+            words += f" (inside {self.inside})"
         if self.whole:
             words += " (the whole function runs without the compiler)"
         return words
@@ -67,15 +69,13 @@ class Break:
         return f"{place}, `{self.source}`" if self.source else place
 
 
-_IF = Cause(
-    "if on a tensor",
-    r"generic_jump|Data-dependent branching",
-    "an `if` or `while` needs the value of a tensor",
-    "Compute both results and choose with `torch.where`, or use `torch.cond`.",
-)
-
 CAUSES = (
-    _IF,
+    Cause(
+        "if on a tensor",
+        r"generic_jump|Data-dependent branching",
+        "an `if` or `while` needs the value of a tensor",
+        "Compute both results and choose with `torch.where`, or use `torch.cond`.",
+    ),
     Cause(
         "print",
         r"builtin operator `print`",
@@ -97,7 +97,7 @@ CAUSES = (
     Cause(
         "item",
         r"Tensor\.item\(\)",
-        "`.item()` takes a number out of a tensor",
+        "`.item()`, `int()` or `float()` takes a number out of a tensor",
         "Keep it a tensor: most operations take a tensor of no dimensions in place of a number.",
     ),
     Cause(
@@ -125,8 +125,14 @@ CAUSES = (
         "Take the time outside the compiled function.",
     ),
     Cause(
+        "clock",
+        r"method `(now|today|utcnow)` of class",
+        "`{0}` asks the clock, which a graph cannot do",
+        "Take the time outside the compiled function.",
+    ),
+    Cause(
         "warning",
-        r"_?warnings\.warn",
+        r"builtin `_?warnings\.warn`",
         "`warnings.warn` cannot be part of a graph",
         "Warn outside the compiled function.",
     ),
@@ -150,9 +156,33 @@ CAUSES = (
     ),
     Cause(
         "optimiser",
-        r"function `(Optimizer\.\w+)`|_dynamo\.graph_break\(\)",
+        r"function `Optimizer\.\w+`|^inside optimizer.py",
         "torch's optimisers cut the graph on purpose",
         "Compile the model or the loss, and leave the optimiser's calls outside.",
+    ),
+    Cause(
+        "cut on purpose",
+        r"_dynamo\.graph_break\(\)",
+        "`torch._dynamo.graph_break()` cuts the graph",
+        "Nothing, if that was meant; otherwise remove the call.",
+    ),
+    Cause(
+        "gradient",
+        r"torch\.autograd\.grad",
+        "`torch.autograd.grad` cannot be part of a graph",
+        "Call it outside the compiled function, or use `torch.func.grad`.",
+    ),
+    Cause(
+        "seed",
+        r"function `(manual_seed|seed)`",
+        "`{0}` cannot be part of a graph",
+        "Set the seed before the compiled function.",
+    ),
+    Cause(
+        "text",
+        r"repr\(\) on tensor",
+        "`str()` or `repr()` of a tensor needs its values",
+        "Make the text outside the compiled function.",
     ),
     Cause(
         "sorting",
@@ -192,21 +222,23 @@ CAUSES = (
     ),
     Cause(
         "skipped function",
-        r"the function `([\w.<>]+)` should not be traced",
+        r"the function `([\w.<>]+)`(?: in file `[^`]*`)? should not be traced",
         "torch does not look into `{0}`",
         "Call it outside the compiled function.",
     ),
 )
 
 
-def cause_of(told: str) -> tuple[str, str, str]:
+def cause_of(told: str, inside: str = "") -> tuple[str, str, str]:
     """Return the kind, the reason and the remedy of what torch told.
+
+    ``inside`` is the file of a library that the learner's line calls into.
 
     >>> cause_of("Failed to trace builtin operator\\n  ... builtin operator `globals` with ...")[1]
     '`globals` cannot be part of a graph'
     """
     for cause in CAUSES:
-        found = re.search(cause.told, told)
+        found = re.search(cause.told, f"inside {inside}\n{told}")
         if found:
             return cause.kind, cause.reason.format(*found.groups()), cause.remedy
     return "other", first_line(told), "Call it outside the compiled function."

@@ -8,29 +8,22 @@ are read together: what the backend is given, what torch would log, and what end
 
 Kind:    plumbing
 Public:  Frame, Seen, observe
-Imports: torch and the standard library; breaks, guards, private
+Imports: torch and the standard library; breaks, guards, private, reports
 """
 
 from __future__ import annotations
 
-import os
-import re
-import sysconfig
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from traceback import FrameSummary
 from types import CodeType
 
 import torch
 
 from course_utils.compile_stack import breaks, guards, private
+from course_utils.compile_stack.reports import Reports
 
 __all__ = ["Frame", "Seen", "observe"]
-
-_HERE = os.path.dirname(__file__)
-_TORCH = os.path.dirname(torch.__file__) + os.sep  # not torchvision, which begins alike
-_LIBRARIES = (_TORCH, _HERE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 Backend = Callable[[torch.fx.GraphModule, list], Callable[..., object]]
 
@@ -67,18 +60,25 @@ def observe(
     The backend is called with each graph; without one the graphs run as they are. ``options``
     are those of ``torch.compile``.
     """
-    seen, reports, inner = Seen(), _Reports(), private.uncompiled(function)
+    seen, told, inner = Seen(), Reports(), private.uncompiled(function)
     rename = guards.own_names(inner)
     backend = backend or (lambda graph, inputs: graph.forward)
 
     def keep(graph: torch.fx.GraphModule, inputs: list, **_: object) -> Callable[..., object]:
         seen.graphs.append(graph)
+        told.ended(private.end_of(graph))
         return backend(graph, inputs)
+
+    def keep_guards(found: list) -> list[bool]:
+        told.frame_done()
+        if seen.frames:  # the bytecode of this frame was handed over a moment ago
+            seen.frames[-1].guards = _in_words(found, rename)
+        return [True] * len(found)  # none is left out
 
     with ExitStack() as stack:
         stack.enter_context(private.quiet())
         seen.missing += stack.enter_context(private.forgetful())
-        stack.enter_context(private.break_reports(reports.take))
+        stack.enter_context(private.break_reports(told.take))
         keeps_code = stack.enter_context(
             private.bytecode(lambda before, after: seen.frames.append(Frame(before, after)))
         )
@@ -87,105 +87,27 @@ def observe(
             inner,
             backend=keep,
             isolate_recompiles=True,
-            options={"guard_filter_fn": lambda found: _keep_guards(found, seen, rename)},
+            options={"guard_filter_fn": keep_guards},
             **options,
         )
         seen.result = compiled(*args, **kwargs)
 
     if not keeps_code:
         seen.missing.append(private.not_available("the bytecode"))
-    seen.breaks = reports.breaks(seen.graphs)
+    seen.breaks = told.breaks()
     return seen
 
 
-def _keep_guards(found: list, seen: Seen, rename: Callable[[str], str]) -> list[bool]:
+def _in_words(found: list, rename: Callable[[str], str]) -> tuple[guards.Guard, ...]:
     """Put the guards of a frame into words while the values they are about are still there."""
-    facts = [
-        guards.Fact(
-            one.guard_type,
-            rename(one.name),
-            one.value,
-            tuple(map(rename, one.orig_guard.code_list or ())),
-        )
-        for one in found
-    ]
-    if seen.frames:  # the bytecode of this frame was handed over a moment ago
-        seen.frames[-1].guards = guards.checked(facts)
-    return [True] * len(found)  # none is left out
-
-
-class _Reports:
-    """The reports of breaks as torch makes them, in order."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, list[FrameSummary]]] = []
-        self.stacks: dict[tuple, list[FrameSummary]] = {}
-
-    def take(self, report: str, stack: list[FrameSummary]) -> None:
-        place = re.search(r"in user code at (\S+)\n", report)
-        known = (place and place[1], _what_was_told(report))
-        # told a second time, torch leaves the stack out
-        stack = private.stack_in(report) or self.stacks.get(known) or stack
-        self.stacks[known] = stack
-        self.told.append((report, stack))
-
-    def breaks(self, graphs: list[torch.fx.GraphModule]) -> list[breaks.Break]:
-        """Return each break once: those that were reported, then those only a graph tells of."""
-        found: list[breaks.Break] = []
-        for report, stack in self.told:
-            one = _break(report, stack)
-            # given up as a whole after an attempt at a break in the same line: one break
-            if one.whole and found and found[-1].told == one.told and found[-1].line == one.line:
-                found[-1] = one
-            else:
-                found.append(one)
-        unreported = [breaks.first_line(one.told) for one in found]
-        for reason, stack in filter(None, map(private.end_of, graphs)):
-            told = _what_was_told(reason)
-            if told in unreported:
-                unreported.remove(told)
-            else:
-                found.append(_break(reason, stack))
-        return found
-
-
-_WHOLE = ("Failed to handle graph break gracefully", "cannot properly resume from this graph break")
-
-
-def _break(report: str, stack: list[FrameSummary]) -> breaks.Break:
-    kind, reason, remedy = breaks.cause_of(report.split("\n\nUser code traceback")[0])
-    frame, inside = _learners_line(stack)
-    return breaks.Break(
-        kind=kind,
-        reason=reason,
-        remedy=remedy,
-        told=_what_was_told(report),
-        file=frame.filename if frame else "",
-        line=frame.lineno if frame else None,
-        source=(frame.line or "").strip() if frame else "",
-        whole=any(sign in report for sign in _WHOLE),
-        inside=inside,
+    return guards.checked(
+        [
+            guards.Fact(
+                one.guard_type,
+                rename(one.name),
+                one.value,
+                tuple(map(rename, one.orig_guard.code_list or ())),
+            )
+            for one in found
+        ]
     )
-
-
-def _what_was_told(report: str) -> str:
-    """Return the first line of torch's message, without what it puts around it."""
-    told = re.sub(r"(?s)^.*?Graph Break Reason: ", "", report, count=1)
-    told = re.sub(r"(?s)^(?:Encountered graph break|Failed to handle)[^\n]*\n\n", "", told, count=1)
-    if told.startswith("generic_jump"):
-        return "Data-dependent branching"
-    return breaks.first_line(told)
-
-
-def _learners_line(stack: list[FrameSummary]) -> tuple[FrameSummary | None, str]:
-    """Return the innermost line that the learner wrote, and the library's file below it."""
-    ours = [i for i, frame in enumerate(stack) if frame.filename.startswith(_HERE)]
-    below = stack[ours[-1] + 1 :] if ours else stack
-    own = [frame for frame in below if not frame.filename.startswith(_LIBRARIES)]
-    if not below:
-        return None, ""
-    if not own:  # the function itself is a library's, such as a model of torchvision
-        others = [frame for frame in below if not frame.filename.startswith(_TORCH)]
-        return (others[-1], "") if others else (None, os.path.basename(below[-1].filename))
-    is_last = own[-1] is below[-1]
-    return own[-1], "" if is_last else os.path.basename(below[-1].filename)
