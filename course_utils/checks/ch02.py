@@ -2,7 +2,7 @@
 
 Kind:    plumbing; the chapter's own text is lessons/02_install_and_check.md
 Public:  EXERCISES, QUESTIONS
-Imports: checks.exercise, checks.grading, doctor's findings
+Imports: checks.compare, checks.exercise, checks.grading; doctor's facts, finding and rules
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from course_utils.checks.compare import show
 from course_utils.checks.exercise import Exercise, Mistake, Option, Question, Wrong
 from course_utils.checks.grading import answered, require_equal
+from course_utils.doctor import rules
+from course_utils.doctor.facts import Facts
 from course_utils.doctor.finding import Finding
 
 __all__ = ["EXERCISES", "QUESTIONS"]
@@ -234,6 +236,29 @@ def _causes(problems, follows_from):
 
 
 FOLLOWS = {"compile": ["torch", "compiler"], "torchvision": ["torch"], "widgets": []}
+
+
+# 2.10: a machine for a report
+
+REPORT = {
+    "D25": "the shared memory, /dev/shm, is too small",
+    "D17": "the headers, Python.h, are missing",
+}
+
+
+def _judge_machine(answer: object) -> None:
+    if not isinstance(answer, Facts):
+        raise Wrong(f"a machine is expected, as laptop(...) makes it; this is {show(answer)}")
+    said = {finding.id: finding for finding in rules.judge(answer) if finding.status != "ok"}
+    for id, finding in said.items():
+        if id not in REPORT:
+            hides = " (and is silent about what follows)" if finding.stops == "course" else ""
+            raise Wrong(f"the doctor also says [{id}] {finding.found}{hides}")
+    for id, words in REPORT.items():
+        if id not in said:
+            raise Wrong(f"the doctor does not say [{id}]: {words}")
+    if answer.room.shared_memory != 64 * 2**20:
+        raise Wrong(f"the report says 64 MiB; {said['D25'].found}")
 
 
 EXERCISES = [
@@ -513,6 +538,15 @@ EXERCISES = [
             "Go through the problems in order and ask of each: does another one explain it?",
             "follows_from.get(name, []) is empty for a name that the dictionary does not know.",
             "Keep the name unless any(cause in problems for cause in follows_from.get(name, [])).",
+        ],
+    ),
+    Exercise(
+        id="2.10",
+        judge=_judge_machine,
+        hints=[
+            "Look at laptop().room and laptop().headers: which field of each is meant?",
+            "Two records are changed in one call: laptop(first={...}, second={...}).",
+            'laptop(room={"shared_memory": 64 * 2**20}, headers={"present": ...})',
         ],
     ),
 ]

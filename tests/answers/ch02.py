@@ -2,6 +2,8 @@
 
 import re
 
+from course_utils.doctor import facts
+from course_utils.doctor.examples import change, laptop
 from course_utils.doctor.finding import ok, problem, unknown
 from tests.answers import Answers
 
@@ -121,6 +123,11 @@ def causes_by_loop(problems, follows_from):
 def causes(problems, follows_from):
     return [p for p in problems if set(follows_from.get(p, ())).isdisjoint(problems)]
 
+
+# 2.10
+
+LITTLE = {"shared_memory": 64 * 2**20}
+NO_HEADERS = {"present": False}
 
 ANSWERS = {
     "2.1": Answers(
@@ -290,6 +297,25 @@ ANSWERS = {
                 "KeyError",
             ),
             (lambda problems, follows: set(causes(problems, follows)), "expected"),
+        ],
+    ),
+    "2.10": Answers(
+        right=[
+            laptop(room=LITTLE, headers=NO_HEADERS),
+            change(laptop(headers=facts.Headers("/opt/include", False)), room=LITTLE),
+        ],
+        wrong=[
+            (laptop(), "does not say [D25]"),
+            (laptop(room=LITTLE), "does not say [D17]"),
+            (laptop(headers=NO_HEADERS), "does not say [D25]"),
+            (laptop(headers=NO_HEADERS, room={"shared_memory": 64}), "the report says 64 MiB"),
+            (laptop(headers=NO_HEADERS, room={"memory": 64 * 2**20}), "also says [memory]"),
+            (laptop(headers=NO_HEADERS, room=LITTLE, compiler={"works": False}), "[D16]"),
+            (
+                laptop(room=LITTLE, headers=NO_HEADERS, packages={"torch": None}, torch=None),
+                "silent about what follows",
+            ),
+            (laptop, "a machine is expected"),
         ],
     ),
 }
