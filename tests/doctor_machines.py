@@ -152,7 +152,7 @@ def with_card(
     answer = {"version": "2.14.1+cu130", "cuda": "13.0", "gpu_works": True}
     answer = {**answer, "architectures": BLACKWELL_WHEEL, **said}
     tag = str(answer["version"]).partition("+")[2]
-    vision_cuda = 13000 if answer["cuda"] == "13.0" else None
+    vision_cuda = {"13.0": 13000, "12.6": 12060}.get(answer["cuda"])
     return laptop(
         torch=facts.Import(0, said=torch_said(**answer)),
         torchvision=facts.Import(0, said=vision_said(version=f"0.29.1+{tag}", cuda=vision_cuda)),
@@ -222,6 +222,21 @@ HEALTHY = {
                 ),
             )
         },
+    ),
+    "Mac whose macOS is new enough": change(mac(), machine={"macos": "14.0"}),
+    "Mac in a virtual machine, without a GPU": change(
+        mac(), torch={"said": {**mac().torch.said, "mps_built": True, "mps_works": False}}
+    ),
+    "laptop with AMD graphics and the CPU build": change(laptop(), gpus={"cards": ("AMD",)}),
+    "Grace Hopper, which is an Arm": change(
+        with_card(name="NVIDIA GH200", capability="9.0"), machine={"architecture": "aarch64"}
+    ),
+    "CUDA 12.6 for a card of 2017": with_card(
+        name="Tesla V100",
+        capability="7.0",
+        version="2.14.1+cu126",
+        cuda="12.6",
+        architectures=["sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"],
     ),
     "memory that cannot be seen": laptop(room=facts.Room(None, None, 80 * GIB)),
 }

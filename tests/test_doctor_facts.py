@@ -187,6 +187,25 @@ def test_a_translated_python_is_recognised_on_a_mac(tmp_path):
     assert probes.machine(mac, NO_TORCH).translated
 
 
+def test_the_version_of_macos_and_the_kind_of_python_are_kept(tmp_path):
+    mac = machine(tmp_path, platform="darwin", macos="14.5", implementation="PyPy")
+
+    assert probes.machine(mac, NO_TORCH).macos == "14.5"
+    assert probes.python(mac, NO_TORCH).implementation == "PyPy"
+    assert system.this_system().implementation == "CPython"
+
+
+@pytest.mark.parametrize(("mode", "found"), [(None, ""), (0o666, "ready"), (0o000, "locked")])
+def test_amds_driver_is_asked_without_a_program(tmp_path, monkeypatch, mode, found):
+    if mode is not None:
+        (tmp_path / "root" / "dev").mkdir(parents=True)
+        (tmp_path / "root" / "dev" / "kfd").touch(mode)
+    # root may read everything, so the answer to the question is made up
+    monkeypatch.setattr(probes.os, "access", lambda path, wanted: mode != 0)
+
+    assert probes.gpus(machine(tmp_path), NO_TORCH).amd == found
+
+
 @pytest.mark.parametrize(("maxsize", "bits"), [(2**63 - 1, 64), (2**31 - 1, 32)])
 def test_bits_are_those_of_the_interpreter(tmp_path, maxsize, bits):
     assert probes.python(machine(tmp_path, maxsize=maxsize), NO_TORCH).bits == bits

@@ -88,6 +88,16 @@ def kernel(python, prefix="", torch=None):
     return change(laptop(), jupyter={"kernels": (replace(named, prefix=prefix, torch=torch),)})
 
 
+def rocm(**gpus):
+    """A Linux computer with ROCm's build of torch, which sees no card."""
+    said = torch_said(version="2.14.1+rocm7.14", hip="7.14", gpu_works=False)
+    return laptop(
+        torch=facts.Import(0, said=said),
+        torchvision=facts.Import(0, said=vision_said(version="0.29.1+rocm7.14")),
+        gpus=facts.Gpus("absent", cards=("AMD",), **gpus),
+    )
+
+
 # what is broken: (machine, first finding that is not ok, its status, words in it, exit code)
 BROKEN = {
     "O10 pip in a running notebook": (
@@ -648,6 +658,70 @@ BROKEN = {
         change(bare(), machine={"libc": "musl", "distributions": ("alpine",)}),
         ("platform", "problem", "musl", 2),
     ),
+    "a Mac that was never updated": (
+        change(bare(), machine={"platform": "darwin", "architecture": "arm64", "macos": "13.6.1"}),
+        ("platform", "problem", "macOS 13.6.1 (the wheels need macOS 14)", 2),
+    ),
+    **{
+        f"a processor for which nothing is built: {name}": (
+            change(bare(), machine={"architecture": name}),
+            ("platform", "problem", f"Linux on {name}", 2),
+        )
+        for name in ("ppc64le", "armv7l", "i686", "riscv64", "s390x")
+    },
+    "Windows with 32 bits": (
+        change(bare(), machine={"platform": "win32", "architecture": "x86", "libc": ""}),
+        ("platform", "problem", "Windows on x86", 2),
+    ),
+    "D11 another implementation of Python": (
+        change(bare(), python={"implementation": "PyPy"}),
+        ("D11", "problem", "is PyPy, not CPython", 2),
+    ),
+    "D02 ROCm and a card that this user may not use": (
+        rocm(amd="locked"),
+        ("D02", "note", "usermod -aG render,video", 0),
+    ),
+    "D02 ROCm without AMD's driver": (
+        rocm(amd=""),
+        ("D02", "note", "--device=/dev/kfd", 0),
+    ),
+    "D02 ROCm beside an NVIDIA card": (
+        with_card(version="2.14.1+rocm7.14", cuda=None, hip="7.14", gpu_works=False),
+        ("D02", "note", "torch is built for AMD (ROCm)", 0),
+    ),
+    "D15 Windows has no triton for the card": (
+        replace(
+            windows(),
+            torch=facts.Import(0, said={**with_card().torch.said, "file": None}),
+            torchvision=with_card().torchvision,
+            gpus=with_card().gpus,
+        ),
+        ("D15", "note", "COURSE_DEVICE=cpu for the chapters that compile", 0),
+    ),
+    "D15 a card that is too old for triton": (
+        with_card(
+            name="NVIDIA GeForce GTX 1080",
+            capability="6.1",
+            version="2.14.1+cu126",
+            cuda="12.6",
+            architectures=["sm_50", "sm_60", "sm_70"],
+        ),
+        ("D15", "note", "too old for triton", 0),
+    ),
+    "D05 a card that no build serves": (
+        with_card(name="NVIDIA Tesla K80", capability="3.7"),
+        ("D05", "note", "no build of this torch serves the card", 0),
+    ),
+    "D03 a driver that has a build of its own": (
+        with_card(driver="550.90", banner="12.4", gpu_works=False),
+        ("D03", "note", '--torch-backend=cu126 "torch==2.14.*"', 0),
+    ),
+    "D03 a driver that has none": (
+        with_card(
+            name="RTX 5090", capability="12.0", driver="570.1", banner="12.8", gpu_works=False
+        ),
+        ("D03", "note", "Install a newer NVIDIA driver (580 or newer)", 0),
+    ),
     "torch.compile fails as nobody foresaw": (
         compile_failed("InductorError: LoweringException: zebra"),
         ("compile", "problem", "LoweringException: zebra", 1),
@@ -747,6 +821,22 @@ def test_root_needs_no_sudo():
         machine = change(no_compiler(), machine={"administrator": administrator})
 
         assert examine(machine)[1].first == command + " install -y g++"
+
+
+def test_an_old_card_is_sent_to_the_last_build_that_serves_it():
+    machine = with_card(name="NVIDIA GeForce GTX 1080", capability="6.1")
+
+    (finding,) = [f for f in rules.judge(machine) if f.id == "D05"]
+
+    assert '--torch-backend=cu126 "torch==2.14.*" "torchvision==0.29.*"' in finding.fix
+
+
+def test_a_driver_without_a_build_of_its_own_gets_no_command_that_fails():
+    machine = BROKEN["D03 a driver that has none"][0]
+
+    (finding,) = [f for f in rules.judge(machine) if f.id == "D03"]
+
+    assert "torch-backend" not in finding.fix
 
 
 def test_a_folder_that_gives_way_to_the_installed_torch_is_harmless():
