@@ -279,8 +279,10 @@ def _name_of(value: ast.expr) -> str:
 
 def _parameters(source: str) -> list[str]:
     """Return the names of a kernel's parameters, in C++ or in Triton's Python."""
-    found = re.search(r"\bkernel\(([^)]*)\)|^def \w+\(([^)]*)\)", source, re.MULTILINE)
-    if not found:
-        return []
-    parameters = (found[1] or found[2] or "").split(",")
-    return [re.split(r"[\s*&]+", one.split(":")[0].strip())[-1] for one in parameters]
+    cpp = re.search(r"\bkernel\(([^)]*)\)", source)
+    if cpp:  # the type comes first: ``const at::BFloat16* in_ptr0``
+        return [re.split(r"[\s*&]+", one.strip())[-1] for one in cpp[1].split(",")]
+    triton = re.search(r"^def \w+\(([^)]*)\)", source, re.MULTILINE)
+    if triton:  # the type comes last: ``xnumel: tl.constexpr``
+        return [one.split(":")[0].strip() for one in triton[1].split(",")]
+    return []
