@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -303,8 +304,13 @@ def run_doctor(*arguments, python=sys.executable, folder=REPOSITORY, **environ):
     )
 
 
-def test_a_bare_python_is_told_what_to_do_first():
-    done = run_doctor("--fast")
+def test_a_bare_python_in_a_fresh_clone_is_told_what_to_do_first(tmp_path):
+    # this repository may have its .venv by now, a fresh clone has none
+    shutil.copytree(REPOSITORY / "course_utils", tmp_path / "course_utils")
+    for name in ("pyproject.toml", "requirements.txt"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+
+    done = run_doctor("--fast", folder=tmp_path, PYTHONPATH=str(tmp_path))
 
     assert done.returncode == 2, done.stderr
     assert "First: python3 course.py" in done.stdout
