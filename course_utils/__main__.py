@@ -73,7 +73,7 @@ def _speedup(arguments: list[str]) -> int:
         return 1
     if options.list:
         for name in workloads.names():
-            print(f"{name:<16} {workloads.get(name).title}. {workloads.get(name).why}")
+            print(f"{name:<18} {workloads.get(name).title}. {workloads.get(name).why}")
         return 0
     unknown = [name for name in options.workloads if name not in workloads.names()]
     if unknown:
@@ -84,7 +84,8 @@ def _speedup(arguments: list[str]) -> int:
         return 2
 
     runtime.start(0)
-    demo = workloads.speedup_demo(*options.workloads, rounds=options.rounds, report=_progress)
+    chosen = workloads.names() if options.all else options.workloads or workloads.USUAL
+    demo = workloads.speedup_demo(*chosen, rounds=options.rounds, report=_progress)
     print(json.dumps(workloads.as_data(demo), indent=2) if options.json else demo)
     if options.plot:
         return _plot(demo, options.plot)
@@ -97,7 +98,10 @@ def _speedup_options(arguments: list[str]) -> argparse.Namespace:
         description="Measure ready workloads, eager and compiled. Without a C++ compiler the "
         "eager half is measured alone, and a sentence says so.",
     )
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="which; all if none")
+    parser.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help="which; the usual five if none"
+    )
+    parser.add_argument("--all", action="store_true", help="measure all workloads (minutes)")
     parser.add_argument("--list", action="store_true", help="show the workloads and stop")
     parser.add_argument("--json", action="store_true", help="print data instead of the table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the speed-ups into FILE")

@@ -76,6 +76,16 @@ def test_the_table_goes_to_standard_output_and_progress_does_not(demo, capsys):
     assert "measuring" not in told.out and "measuring" in told.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "measured"),
+    [((), workloads.USUAL), (("--all",), workloads.names()), (("mlp",), ("mlp",))],
+)
+def test_the_usual_ones_are_measured_unless_all_or_others_are_wanted(demo, arguments, measured):
+    assert front_door.main(["speedup", *arguments]) == 0
+
+    assert demo == [(measured, 30)]
+
+
 def test_json_is_all_that_standard_output_holds(demo, capsys):
     assert front_door.main(["speedup", "--json"]) == 0
 
