@@ -247,7 +247,7 @@ def keeping_best(model: nn.Module, history: History) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        history.ended = f"interrupted in epoch {len(history.epochs) + 1}"
+        history.ended = f"interrupted after {len(history.epochs)} epochs"
     except FloatingPointError as error:
         raise FloatingPointError(f"epoch {len(history.epochs) + 1}: {error}") from None
     finally:

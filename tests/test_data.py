@@ -218,7 +218,7 @@ def server(monkeypatch):
     from torchvision.datasets import FashionMNIST
 
     running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setattr(FashionMNIST, "mirrors", [f"http://127.0.0.1:{running.server_port}/"])
     checksums = [(name, hashlib.md5(body).hexdigest()) for name, body in FILES.items()]
     monkeypatch.setattr(FashionMNIST, "resources", checksums)

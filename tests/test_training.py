@@ -245,7 +245,7 @@ def test_ctrl_c_keeps_what_was_learned(moment, kept):
         model, interrupt, sgd(model), data, epochs=3, valid_loader=data, device=CPU, report=None
     )
 
-    assert history.ended == f"interrupted in epoch {moment}"
+    assert history.ended == f"interrupted after {moment - 1} epochs"
     assert len(history.epochs) == moment - 1
     assert model.counted.item() == (kept or moment)
 
