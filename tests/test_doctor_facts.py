@@ -122,6 +122,91 @@ def test_a_program_that_hangs_is_ended_with_its_children(tmp_path):
     assert time.monotonic() - start < 30  # sleep would hold the pipe for a minute
 
 
+def test_a_program_that_was_started_is_waited_for_or_stopped(tmp_path):
+    quick = system.start([program(tmp_path, "quick", "echo out; echo err >&2; exit 3\n")])
+    slow = system.start([program(tmp_path, "slow", "sleep 60\n")])
+    start = time.monotonic()
+
+    ran = quick.wait(30)
+    slow.stop()
+    slow.stop()
+    quick.stop()
+
+    assert ran == quick.wait(1) == Ran(3, "out\n", "err\n")
+    assert slow.wait(1).code == -9
+    assert time.monotonic() - start < 30
+    assert system.start(["/nowhere/at-all"]).wait(1).missing
+
+
+class Child:
+    """A child that was started: it writes down what happens to it."""
+
+    def __init__(self, said=""):
+        """Nothing has happened yet."""
+        self.said, self.stopped, self.command = said, 0, None
+
+    def start(self, command, env=None, folder=None):
+        """Start, and keep the command."""
+        self.command = command
+        return self
+
+    def wait(self, timeout):
+        """Answer."""
+        return Ran(0, self.said)
+
+    def stop(self):
+        """Count."""
+        self.stopped += 1
+
+
+def test_the_compile_trial_runs_beside_the_other_questions(tmp_path):
+    child = Child('course-doctor:{"compiled": true, "difference": 0.0}')
+    said = 'course-doctor:{"package": "torch", "version": "2.14.1", "capability": "AVX2"}'
+    dist_info(tmp_path / "site", "torch", "2.14.1")
+    path = (str(tmp_path / "site"),)
+    here = machine(tmp_path, path=path, start=child.start, run=lambda *_: Ran(0, said))
+
+    found = facts.gather(system=here)
+
+    assert found.compile.compiled and not hasattr(found, "compile_child")
+    folder = child.command[-1].replace("{torch}", "2.14.1").replace("{capability}", "AVX2")
+    assert folder == found.cache.path
+    assert child.stopped == 1
+
+
+def test_a_compile_trial_that_nobody_waits_for_is_stopped(tmp_path):
+    child = Child()
+    dist_info(tmp_path / "site", "torch", "2.14.1")
+    path = (str(tmp_path / "site"),)
+
+    broken = machine(tmp_path, path=path, start=child.start, run=lambda *_: Ran(1, "", "no"))
+    found = facts.gather(system=broken)
+
+    assert found.compile is None and child.stopped == 1
+
+
+@pytest.mark.parametrize(("fast", "there"), [(True, True), (False, False)])
+def test_no_compile_trial_is_started_where_none_is_wanted(tmp_path, fast, there):
+    child = Child()
+    if there:
+        dist_info(tmp_path / "site", "torch", "2.14.1")
+    path = (str(tmp_path / "site"),)
+
+    facts.gather(fast=fast, system=machine(tmp_path, path=path, start=child.start))
+
+    assert child.command is None
+
+
+def test_a_cache_folder_that_the_reader_chose_is_left_to_torch(tmp_path):
+    child = Child()
+    environ = {"TORCHINDUCTOR_CACHE_DIR": "/mine"}
+    here = machine(tmp_path, environ=environ, start=child.start)
+
+    probes_compile.start_compile_trial(here, {"fast": False, "packages": {"torch": [1]}})
+
+    assert len(child.command) == 3
+
+
 def test_a_program_that_is_not_there_is_an_answer_and_no_error():
     ran = system.run(["/nowhere/at-all"], timeout=5)
 
@@ -286,10 +371,14 @@ def fake_torch(folder, body):
 def import_fake_torch(tmp_path, body, **environ):
     """Import a fake torch in a real child process; return what the probes found."""
     fake_torch(tmp_path / "site", body)
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), **environ}
-    place = machine(
-        tmp_path, path=(str(tmp_path / "site"),), environ=environ, run=system.run, prefix=sys.prefix
-    )
+    site = str(tmp_path / "site")
+    environ = {**os.environ, **environ}
+    environ.pop("PYTHONPATH", None)  # without it the real torch would be imported, which takes long
+
+    def run(command, timeout, env=None, folder=None):
+        return system.run(command, timeout, env, folder or site)
+
+    place = machine(tmp_path, path=(site,), environ=environ, run=run, prefix=sys.prefix)
     known = {"fast": True, "packages": {}, "shadows": ()}
     known["torch"] = probes_packages.torch(place, known)
     return known["torch"], probes_packages.torch_again(place, known)
@@ -688,7 +777,7 @@ def test_a_probe_that_raises_is_written_down_and_the_others_go_on(tmp_path):
 
 
 def test_every_probe_fills_a_field_of_facts():
-    names = [name for name, _, _ in probes.STEPS]
+    names = [name for name, _, _ in probes.STEPS if name != "compile_child"]
 
     assert set(names) | {"torchvision", "fast", "failed"} == set(facts.Facts.__dataclass_fields__)
     assert len(names) == len(set(names))

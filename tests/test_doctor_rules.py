@@ -498,6 +498,18 @@ BROKEN = {
         kernel("/usr/bin/python3", "/usr", torch=False),
         ("D31", "warning", "starts /usr/bin/python3, which has no torch", 0),
     ),
+    "D31 and this Python has a kernel of its own": (
+        change(
+            kernel("/usr/bin/python3", "/usr", torch=False),
+            jupyter={
+                "kernels": (
+                    *kernel("/usr/bin/python3", "/usr", torch=False).jupyter.kernels,
+                    facts.Kernel("course", "/home/ada/kernel.json", laptop().python.executable),
+                )
+            },
+        ),
+        ("D31", "note", "Change Kernel", 0),
+    ),
     "D31 notebooks start a Python that is gone": (
         kernel("/gone/python"),
         ("D31", "warning", "/gone/python", 0),

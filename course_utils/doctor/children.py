@@ -62,8 +62,14 @@ if "torchvision" in sys.argv[1:]:
 # compiles one function forward and backward and compares with eager; where that fails it tries
 # the two backends that need no compiler
 COMPILE = r"""
-import json, sys, time
+import json, os, sys, time
 import torch
+
+if sys.argv[1:]:  # the folder of the cache, with two words that only torch can say
+    capability = str(torch.backends.cpu.get_cpu_capability()).replace(" ", "_")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = (
+        sys.argv[1].replace("{torch}", torch.__version__).replace("{capability}", capability)
+    )
 
 def curve(x):
     # under the compiler the second value is True; where torch.compile does nothing it is False

@@ -270,11 +270,17 @@ def gather(fast: bool = False, system=None, progress: Callable | None = None) ->
     system = this_system() if system is None else system
     known = {"fast": fast}
     failed = {}
-    for name, saying, probe in probes.STEPS:
-        if saying and progress:
-            progress(saying)
-        try:
-            known[name] = probe(system, known)
-        except Exception as error:  # whatever it is, the other probes still have something to say
-            failed[name] = f"could not tell: {type(error).__name__}: {error}"
+    try:
+        for name, saying, probe in probes.STEPS:
+            if saying and progress:
+                progress(saying)
+            try:
+                known[name] = probe(system, known)
+            except Exception as error:  # whatever it is, the other probes have something to say
+                failed[name] = f"could not tell: {type(error).__name__}: {error}"
+    finally:
+        child = known.pop("compile_child", None)
+        if child is not None:
+            child.stop()
+    failed.pop("compile_child", None)  # then it is started when it is asked
     return Facts(failed=failed, **known)

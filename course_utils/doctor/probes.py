@@ -216,6 +216,7 @@ STEPS = (
     ("switches", "", switches),
     ("missing_preloads", "", missing_preloads),
     ("shadows", "", learners_files),
+    ("compile_child", "", probes_compile.start_compile_trial),
     ("torch", "importing torch in a child process", probes_packages.torch),
     ("torch_again", "", probes_packages.torch_again),
     ("openmp_copies", "", probes_packages.openmp_copies),

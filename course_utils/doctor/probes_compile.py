@@ -3,8 +3,8 @@
 Whether a program called g++ exists says little; whether it compiles three lines says enough.
 
 Kind:    plumbing; part of probes
-Public:  cache, compile_trial, compiler, folder_works, headers, openmp
-Imports: children, facts, looking, places and the standard library
+Public:  cache, compile_trial, compiler, folder_works, headers, openmp, start_compile_trial
+Imports: children, facts, looking, places, probes_packages and the standard library
 """
 
 from __future__ import annotations
@@ -16,8 +16,17 @@ from course_utils import places
 from course_utils.doctor import children
 from course_utils.doctor.facts import CacheFolder, Compiled, Headers, Trial
 from course_utils.doctor.looking import tail
+from course_utils.doctor.probes_packages import is_there
 
-__all__ = ["cache", "compile_trial", "compiler", "folder_works", "headers", "openmp"]
+__all__ = [
+    "cache",
+    "compile_trial",
+    "compiler",
+    "folder_works",
+    "headers",
+    "openmp",
+    "start_compile_trial",
+]
 
 # seconds: the first compilation on a cold cache takes half a minute, on a busy machine far more
 COMPILE_LIMIT, BUILD_LIMIT, LOAD_LIMIT = 180, 30, 10
@@ -179,15 +188,33 @@ def _owner_and_mode(path):
         return "", ""
 
 
+def start_compile_trial(system, known):
+    """Start the trial of torch.compile, so that it runs beside the other questions.
+
+    It takes most of the doctor's time. Where the cache folder lies depends on what torch says of
+    itself, so the child fills in the two words that are not known yet.
+    """
+    if known["fast"] or system.start is None or not is_there(system, known, "torch"):
+        return None
+    command = [system.executable, "-c", children.COMPILE]
+    if not system.environ.get("TORCHINDUCTOR_CACHE_DIR"):
+        root = places.cache_root(system.environ, system.platform, system.home)
+        command.append(str(places.compile_cache("{torch}", "{capability}", root)))
+    return system.start(command, system.environ)
+
+
 def compile_trial(system, known):
     """Compile one function forward and backward for real and compare it with eager."""
-    torch, folder = known.get("torch"), known.get("cache")
+    torch, folder, child = known.get("torch"), known.get("cache"), known.get("compile_child")
     if known["fast"] or torch is None or not torch.worked:
         return None
     environ = dict(system.environ)
     if folder is not None:
         environ["TORCHINDUCTOR_CACHE_DIR"] = folder.path
-    ran = system.run([system.executable, "-c", children.COMPILE], COMPILE_LIMIT, environ)
+    if child is not None:
+        ran = child.wait(COMPILE_LIMIT)
+    else:
+        ran = system.run([system.executable, "-c", children.COMPILE], COMPILE_LIMIT, environ)
     said = (children.answers(ran.out) or [{}])[0]
     return Compiled(
         code=ran.code,

@@ -4,8 +4,8 @@ What is installed is read from folder names and metadata, so that a broken packa
 the question. Importing happens in a child process only.
 
 Kind:    plumbing; part of probes
-Public:  conda_packages, environment_files, leftovers, loaded, openmp_copies, packages, torch,
-         torch_again, torch_and_torchvision
+Public:  conda_packages, environment_files, is_there, leftovers, loaded, openmp_copies, packages,
+         torch, torch_again, torch_and_torchvision
 Imports: children, facts, looking, places and the standard library
 """
 
@@ -23,6 +23,7 @@ from course_utils.doctor.looking import entries, path_folders, plain_name, read_
 __all__ = [
     "conda_packages",
     "environment_files",
+    "is_there",
     "leftovers",
     "loaded",
     "openmp_copies",
@@ -105,10 +106,10 @@ def loaded(system, known):
 
 def torch_and_torchvision(system, known):
     """Import torch and, unless ``--fast``, torchvision in one child process."""
-    if not _is_there(system, known, "torch"):
+    if not is_there(system, known, "torch"):
         return None, None
     names = ["torch"]
-    if not known["fast"] and _is_there(system, known, "torchvision"):
+    if not known["fast"] and is_there(system, known, "torchvision"):
         names.append("torchvision")
     ran = system.run(
         [system.executable, "-c", children.IMPORTS, *names], IMPORT_LIMIT, system.environ
@@ -121,10 +122,11 @@ def torch_and_torchvision(system, known):
     return first, second
 
 
-def _is_there(system, known, name):
+def is_there(system, known, name) -> bool:
+    """Say whether a package lies on the path, with metadata or without."""
     if known.get("packages", {}).get(name):
         return True
-    # a package may lie on the path without metadata, copied or half removed
+    # it may have been copied, or half removed
     return any(
         (folder / name).is_dir() or (folder / (name + ".py")).is_file()
         for folder in path_folders(system)

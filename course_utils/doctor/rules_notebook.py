@@ -36,10 +36,11 @@ def kernels(facts):
         return [warning("D31", f"{kernel.file} cannot be read", why, fix)]
     if _same_place(kernel, facts.python):
         return [ok("D31", "Notebooks start this Python")]
-    return [_another_python(facts, kernel)]
+    own = [other for name, other in named.items() if name != NOTEBOOKS_KERNEL]
+    return [_another_python(facts, kernel, any(_same_place(other, facts.python) for other in own))]
 
 
-def _another_python(facts, kernel):
+def _another_python(facts, kernel, has_own):
     found = f"Jupyter's kernel '{kernel.name}' starts {kernel.python}"
     if kernel.torch is False:
         found += ", which has no torch"
@@ -48,6 +49,8 @@ def _another_python(facts, kernel):
     if kernel.torch:
         return note("D31", found, "It has torch too, so either may do.")
     why = f"Notebooks then run there and not in {facts.python.prefix}. It is said in {kernel.file}."
+    if has_own:
+        return note("D31", found, why, "Kernel > Change Kernel, and take the one of this Python.")
     fix = fixes.make_kernel(facts.python.executable) + ", then Kernel > Change Kernel > course"
     return warning("D31", found, why, fix)
 

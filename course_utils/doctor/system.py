@@ -4,7 +4,7 @@ Everything that a probe may ask is a field of ``System``. ``this_system`` fills 
 real ones; a test replaces what it wants: ``replace(this_system(), platform="win32", run=fake)``.
 
 Kind:    plumbing
-Public:  Ran, System, decode, run, this_system
+Public:  Ran, Started, System, decode, run, start, this_system
 Imports: the standard library only
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Ran", "System", "decode", "run", "this_system"]
+__all__ = ["Ran", "Started", "System", "decode", "run", "start", "this_system"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class System:
     administrator: bool = False
     macos: str = ""
     implementation: str = "CPython"
+    start: Callable | None = None
     root: Path = field(default=Path("/"))
 
     def read(self, *parts: str) -> str:
@@ -102,6 +103,7 @@ def this_system() -> System:
         folder=_folder(),
         home=_home(),
         run=run,
+        start=start,
         which=shutil.which,
         disk=shutil.disk_usage,
         memory=_memory(),
@@ -114,10 +116,13 @@ def this_system() -> System:
 
 
 def run(command, timeout: float, env=None, folder=None) -> Ran:
-    """Run a program with a time limit, its children included.
+    """Run a program with a time limit, its children included."""
+    return start(command, env, folder).wait(timeout)
 
-    Killing only the program would leave its children holding the pipe, and the wait would go on.
-    """
+
+def start(command, env=None, folder=None) -> Started:
+    """Start a program and go on; ``wait`` for it later, or ``stop`` it."""
+    # killing only the program would leave its children holding the pipe, and the wait would go on
     options = {"start_new_session": True} if os.name == "posix" else {}
     try:
         child = subprocess.Popen(
@@ -131,17 +136,44 @@ def run(command, timeout: float, env=None, folder=None) -> Ran:
         )
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        return Ran(None, err=f"{type(error).__name__}: {error}", missing=missing)
-    try:
-        out, err = child.communicate(timeout=timeout)
-        return Ran(child.returncode, decode(out), decode(err))
-    except subprocess.TimeoutExpired:
-        _end(child)
-        out, err = _rest(child)
-        return Ran(child.returncode, out, err, timed_out=True)
-    except BaseException:  # Ctrl-C reaches this process only, the child is in a group of its own
-        _end(child)
-        raise
+        return Started(None, Ran(None, err=f"{type(error).__name__}: {error}", missing=missing))
+    return Started(child)
+
+
+class Started:
+    """A program that runs, or the answer that it could not be started."""
+
+    def __init__(self, child, answer=None):
+        """Keep the process."""
+        self._child, self._answer = child, answer
+
+    def wait(self, timeout: float) -> Ran:
+        """Return how it ended, or how far it came within the limit."""
+        if self._answer is None:
+            self._answer = self._end_of_it(timeout)
+        return self._answer
+
+    def stop(self) -> None:
+        """End it, with its children, if it still runs."""
+        if self._answer is None:
+            _end(self._child)
+            _rest(self._child)
+            self._answer = Ran(self._child.returncode)
+
+    def _end_of_it(self, timeout):
+        child = self._child
+        try:
+            out, err = child.communicate(timeout=timeout)
+            return Ran(child.returncode, decode(out), decode(err))
+        except subprocess.TimeoutExpired:
+            _end(child)
+            out, err = _rest(child)
+            return Ran(child.returncode, out, err, timed_out=True)
+        except (
+            BaseException
+        ):  # Ctrl-C reaches this process only, the child is in a group of its own
+            _end(child)
+            raise
 
 
 def decode(raw: bytes) -> str:
