@@ -214,8 +214,10 @@ def roofline(
     axes.axvline(ridge, color=GREY, linestyle=":", linewidth=1)
     for (label, (x, y)), colour in zip(points.items(), itertools.cycle(_POINTS)):
         axes.plot(x, y / 1e9, marker=colour[1], color=PALETTE[colour[0]], markersize=8)
-        # a label below its point cannot touch the roof
-        axes.annotate(label, (x, y / 1e9), (6, -4), textcoords="offset points", va="top")
+        # below its point a label cannot touch the roof, and at the right end it goes to the left
+        turned = math.log(x / left) > 0.7 * math.log(right / left)
+        look = {"ha": "right" if turned else "left", "va": "top", "textcoords": "offset points"}
+        axes.annotate(label, (x, y / 1e9), (-6 if turned else 6, -4), **look)
     lowest = min([roof[0], *(y / 1e9 for _, y in points.values())])
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(lowest / 3, 3 * peak / 1e9))
     axes.set_xlabel("operations per byte moved (logarithmic)")
