@@ -415,6 +415,15 @@ def test_what_has_moved_is_named_and_the_rest_still_shown(monkeypatch, part):
     assert missing in str(found)
 
 
+def test_a_compiler_that_is_switched_off_is_named(monkeypatch):
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+
+    found = seen(smooth, torch.ones(3))
+
+    assert found.graphs == ()
+    assert found.missing[0].startswith("torch.compile is switched off by TORCHDYNAMO_DISABLE")
+
+
 def test_breaks_are_counted_where_torch_logs_them_no_more(monkeypatch, capsys):
     monkeypatch.setattr(private, "_BREAK_LOGGERS", ())
 

@@ -13,6 +13,7 @@ Imports: torch and the standard library; breaks, guards, private, reports
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from course_utils.compile_stack import breaks, guards, private
 from course_utils.compile_stack.reports import Reports
 
 __all__ = ["Frame", "Seen", "observe"]
+
+_SWITCHES = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
+_OFF = "torch.compile is switched off by {}: unset it and start Python again"
 
 Backend = Callable[[torch.fx.GraphModule, list], Callable[..., object]]
 
@@ -92,6 +96,7 @@ def observe(
         )
         seen.result = compiled(*args, **kwargs)
 
+    seen.missing += [_OFF.format(name) for name in _SWITCHES if os.environ.get(name) == "1"]
     if not keeps_code:
         seen.missing.append(private.not_available("the bytecode"))
     seen.breaks = told.breaks()

@@ -79,7 +79,8 @@ _SAME = ("CLOSURE_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "BUILTIN_MATCH", "MOD
 def _in_words(fact: Fact, free: set[tuple[str, int]]) -> Iterator[Guard]:
     """Say one guard; ``free`` are the sizes that may change, by tensor and dimension."""
     name, kind, value = readable_name(fact.name), fact.kind, fact.value
-    yours = "__import_torch" not in fact.name and "__builtins_dict" not in fact.name
+    yours = not any(sign in fact.name for sign in ("__import_torch", "__builtins_dict"))
+    yours = yours and name not in ("args", "kwargs")  # of torch's wrapper around a module
     place = "global" if "G['" in fact.name else "value"
     if kind == "TENSOR_MATCH" and isinstance(value, torch.Tensor):
         is_weight = "_parameters[" in fact.name or "_buffers[" in fact.name
@@ -98,7 +99,7 @@ def _in_words(fact: Fact, free: set[tuple[str, int]]) -> Iterator[Guard]:
         words = f"`{name}` is a {type(value).__name__} with {len(value)} entries"
         yield Guard(name, "type", words, yours)
     elif kind == "TYPE_MATCH":
-        is_torchs = name.endswith(("._modules", "._parameters", "._buffers", "kwargs"))
+        is_torchs = name.endswith(("._modules", "._parameters", "._buffers"))
         words = f"`{name}` is of type {type(value).__name__}"
         yield Guard(name, "type", words, yours and not is_torchs)
     elif kind in _SAME:
@@ -110,7 +111,7 @@ def _in_words(fact: Fact, free: set[tuple[str, int]]) -> Iterator[Guard]:
     elif kind in ("EMPTY_NN_MODULE_HOOKS_DICT", "NOT_PRESENT_IN_GENERIC_DICT"):
         yield Guard(name, "type", f"`{name}` is as torch made it", yours=False)
     else:
-        yours = yours and "._modules" not in name and name != "kwargs"
+        yours = yours and "._modules" not in name
         for code in fact.code or (f"{kind} {fact.name}",):
             yield Guard(name, "value", f"`{_plain_code(code)}`", yours)
 
@@ -156,7 +157,7 @@ def own_names(function: Callable[..., object]) -> Callable[[str], str]:
 
     def rename(text: str) -> str:
         text = re.sub(r"(L\['args'\]|\bargs)\[(\d+)\]", parameter, text)
-        return re.sub(r"\bfn(?=\.|'\])", "self", text)
+        return re.sub(r"\bfn(?=\.|'\]|$)", "self", text)
 
     return rename
 
