@@ -321,12 +321,11 @@ def examine(breakage: Breakage, place: Path, environ: dict) -> dict:
     done = subprocess.run(command, **options(place, environ), check=False)
     try:
         return {**json.loads(done.stdout), "code": done.returncode}
-    except ValueError:
-        return {
-            "findings": [],
-            "verdict": {"sentence": done.stderr[-200:]},
-            "code": done.returncode,
-        }
+    except ValueError:  # a file kept the doctor from starting: it says so in two lines
+        lines = (done.stdout or done.stderr).strip().splitlines()
+        finding = {"id": breakage.id, "status": "problem", "found": " ".join(lines[-2:])}
+        named = [finding] if "hides a module" in done.stdout else []
+        return {"findings": named, "verdict": {"sentence": lines[-1]}, "code": done.returncode}
 
 
 def show(breakage: Breakage) -> bool:

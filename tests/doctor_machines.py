@@ -238,5 +238,15 @@ HEALTHY = {
         cuda="12.6",
         architectures=["sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"],
     ),
+    "a server in another environment": change(laptop(), jupyter={"server": "/opt/hub"}),
+    "a system that writes UTF-8": change(laptop(), machine={"encoding": "utf-8"}),
+    "WSL with a card": change(with_card(), machine={"wsl": True}),
+    "Windows with a card and a triton of its own": replace(
+        windows(),
+        packages=copies(triton="3.8.0"),
+        torch=facts.Import(0, said={**with_card().torch.said, "file": None}),
+        torchvision=with_card().torchvision,
+        gpus=with_card().gpus,
+    ),
     "memory that cannot be seen": laptop(room=facts.Room(None, None, 80 * GIB)),
 }

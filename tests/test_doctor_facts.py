@@ -280,6 +280,40 @@ def test_the_version_of_macos_and_the_kind_of_python_are_kept(tmp_path):
     assert system.this_system().implementation == "CPython"
 
 
+@pytest.mark.parametrize(
+    ("first", "server"),
+    [
+        ("#!/opt/hub/bin/python3.11\n", "/opt/hub"),
+        ("#!{prefix}/bin/python\n", ""),
+        ("#!/bin/sh\nexec x\n", ""),
+        ("#!/usr/bin/env python3\n", ""),
+        ("\x7fELF", ""),
+    ],
+)
+def test_a_jupyterlab_of_another_environment_is_found(tmp_path, first, server):
+    here = machine(tmp_path)
+    script = program(tmp_path / "bin", "jupyter-lab", "")
+    script.write_text(first.format(prefix=here.prefix), encoding="utf-8")
+    here = replace(here, which=lambda name: str(script) if name == "jupyter-lab" else None)
+
+    assert jupyter.jupyter(here, {"fast": True}).server == server
+
+
+def test_the_half_of_the_widgets_is_the_one_of_the_server(tmp_path):
+    hub = tmp_path / "hub"
+    for folder, version in ((hub, "3.1.11"), (tmp_path / "env", "5.0.16")):
+        file = folder / "share" / "jupyter" / jupyter.MANAGER
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"version": version}), encoding="utf-8")
+    script = program(tmp_path / "bin", "jupyter-lab", "")
+    script.write_text(f"#!{hub}/bin/python\n", encoding="utf-8")
+
+    own = jupyter.jupyter(machine(tmp_path), {"fast": True})
+    other = jupyter.jupyter(machine(tmp_path, which=lambda name: str(script)), {"fast": True})
+
+    assert (own.manager, other.manager) == ("5.0.16", "3.1.11")
+
+
 @pytest.mark.parametrize(("mode", "found"), [(None, ""), (0o666, "ready"), (0o000, "locked")])
 def test_amds_driver_is_asked_without_a_program(tmp_path, monkeypatch, mode, found):
     if mode is not None:

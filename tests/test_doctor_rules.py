@@ -530,7 +530,19 @@ BROKEN = {
         laptop(packages=copies(ipywidgets="7.8.5")),
         ("packages", "warning", "ipywidgets 7.8.5 is outside", 0),
     ),
-    "D33 the server is elsewhere": (
+    "D33 the server is elsewhere and lacks its half": (
+        change(laptop(), jupyter={"manager": "", "server": "/opt/hub"}),
+        ("D33", "warning", '"/opt/hub/bin/python" -m pip install', 0),
+    ),
+    "D33 the server is elsewhere and its half is old": (
+        change(laptop(), jupyter={"manager": "3.1.11", "server": "/opt/hub"}),
+        ("D33", "warning", '"/opt/hub/bin/python" -m pip install', 0),
+    ),
+    "an encoding of its own": (
+        change(laptop(), machine={"encoding": "iso8859-1"}),
+        ("encoding", "note", "PYTHONUTF8=1", 0),
+    ),
+    "D33 the server cannot be seen": (
         change(laptop(), jupyter={"manager": ""}),
         ("D33", "unknown", "cannot see from here", 0),
     ),

@@ -70,6 +70,7 @@ WAYS = [
     ({"system": "Windows", "architecture": "x86"}, ("", None, "no package")),
     ({"system": "macOS", "architecture": "arm64"}, ("mac", None, "Apple's GPU")),
     ({"system": "macOS", "architecture": "arm64", "macos": "13.6"}, ("", None, "update macOS")),
+    ({"system": "macOS", "architecture": "arm64", "macos": "14"}, ("mac", None, "Apple's GPU")),
     ({"system": "macOS", "architecture": "x86_64"}, ("", None, "Intel Macs")),
     ({"system": "macOS", "architecture": "arm64", "wanted": "cuda"}, ("", None, "CUDA does not")),
     ({"architecture": "aarch64"}, ("cpu", "cpu", "no NVIDIA")),
@@ -140,6 +141,11 @@ def test_plain_pip_is_told_only_where_it_brings_that_build():
         if choice.backend is None and choice.build not in ("", "rocm"):
             assert choice.build == releases.PLAIN_PIP[system]
             assert not any("uv" in command.split() for command in choice.commands)
+
+
+def test_code_for_a_later_card_of_the_same_generation_does_not_run():
+    assert not tree.has_code_for((8, 0), ((7, 5), (8, 6)))
+    assert tree.has_code_for((8, 6), ((7, 5), (8, 6)))
 
 
 def test_what_will_not_work_is_said():

@@ -26,7 +26,7 @@ SECTIONS = {
         "torch",
     ),
     "2.4 Three numbers called CUDA": ("D03", "D07"),
-    "2.5 The doctor, line by line": ("D21", "D33", "disk", "memory", "room"),
+    "2.5 The doctor, line by line": ("D21", "D33", "disk", "encoding", "memory", "room"),
     "2.6 Break a machine": ("D01", "D02", "D20"),
     "2.7 One cause, many symptoms": ("D29", "D31", "O10"),
     "2.8 Three proofs": ("compile",),

@@ -51,6 +51,7 @@ class Machine:
     administrator: bool = False
     cpu_flags: tuple = ()
     macos: str = ""
+    encoding: str = ""
 
 
 @dataclass(frozen=True)
@@ -203,11 +204,16 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Jupyter:
-    """The notebook's side: kernels, and the two halves of ipywidgets."""
+    """The notebook's side: kernels, and the two halves of ipywidgets.
+
+    ``server`` is the environment of the JupyterLab that the shell would start, where that is
+    another one than this Python's.
+    """
 
     in_notebook: bool
     kernels: tuple = ()
     manager: str = ""
+    server: str = ""
 
 
 @dataclass(frozen=True)

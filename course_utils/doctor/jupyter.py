@@ -5,7 +5,7 @@ A terminal and a notebook may run different Pythons: the notebook's is the one t
 
 Kind:    plumbing; part of probes
 Public:  jupyter, user_folder
-Imports: children, facts and the standard library
+Imports: children, facts, looking and the standard library
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from course_utils.doctor import children
 from course_utils.doctor.facts import Jupyter, Kernel
+from course_utils.doctor.looking import read_text
 
 __all__ = ["jupyter", "user_folder"]
 
@@ -30,7 +31,23 @@ def jupyter(system, known):
     kernels = _kernels(system, folders)
     if not known["fast"]:
         kernels = _ask_other_pythons(system, kernels)
-    return Jupyter(system.in_notebook, kernels, _manager_version(folders))
+    server = _other_server(system)
+    # the half in JupyterLab is the one of the environment in which JupyterLab runs
+    with_lab = [Path(server) / "share" / "jupyter"] if server else folders
+    return Jupyter(system.in_notebook, kernels, _manager_version(with_lab), server)
+
+
+def _other_server(system):
+    """Return the environment of the JupyterLab on PATH, where it is not this Python's."""
+    program = system.which("jupyter-lab")
+    if not program or system.platform == "win32":  # there it is no script that can be read
+        return ""
+    script = read_text(Path(program), 500)
+    python = re.match(r"#!\s*(/\S+?/bin/python[\d.]*)\s", script)
+    prefix = os.path.dirname(os.path.dirname(python.group(1))) if python else ""
+    if not prefix or os.path.realpath(prefix) == os.path.realpath(system.prefix):
+        return ""
+    return prefix
 
 
 def _data_folders(system):

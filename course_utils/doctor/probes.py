@@ -50,6 +50,7 @@ def machine(system, known):
         administrator=system.administrator,
         cpu_flags=tuple(flags.group(1).split()) if flags else (),
         macos=system.macos,
+        encoding=system.encoding,
     )
 
 

@@ -134,6 +134,7 @@ RULES = (
     Rule("CUDA toolkit", "Machine", rules_gpu.toolkit, ("toolkit",), NO_TORCH),
     Rule("kernels", "Notebooks", rules_notebook.kernels, ("jupyter", "packages"), NO_GROUND),
     Rule("widgets", "Notebooks", rules_notebook.widgets, ("jupyter", "packages"), NO_GROUND),
+    Rule("encoding", "Settings", rules_compile.encoding, ("machine",)),
     Rule("other switches", "Settings", rules_compile.other_switches, ("switches",)),
 )
 

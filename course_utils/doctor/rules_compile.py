@@ -1,7 +1,7 @@
 """Judge what torch.compile needs: compiler, headers, OpenMP, cache, room, no switch against it.
 
 Kind:    plumbing; chapters 7 to 9 compile
-Public:  cache_folder, compile_works, compiler, headers, openmp, other_switches, room,
+Public:  cache_folder, compile_works, compiler, encoding, headers, openmp, other_switches, room,
          switched_off
 Imports: finding, fixes, tables
 """
@@ -17,6 +17,7 @@ __all__ = [
     "cache_folder",
     "compile_works",
     "compiler",
+    "encoding",
     "headers",
     "openmp",
     "other_switches",
@@ -56,6 +57,15 @@ def other_switches(facts):
         if name not in tables.KNOWN_SWITCHES and not name.startswith("COURSE_")
     ]
     return _missing_preloads(facts) + [note("D34", line) for line in said]
+
+
+def encoding(facts):
+    """Say when this system writes files in an encoding that others do not read."""
+    name = facts.machine.encoding
+    if not name or name.lower().replace("-", "") == "utf8":
+        return []
+    why = "Names of files and texts with other letters may come out wrong."
+    return [note("encoding", f"This system's encoding is {name}", why, "Set PYTHONUTF8=1.")]
 
 
 def _missing_preloads(facts):

@@ -69,6 +69,10 @@ def widgets(facts):
     if not copies:
         return []
     manager = facts.jupyter.manager
+    if not manager and facts.jupyter.server:
+        found = f"JupyterLab runs in {facts.jupyter.server} and lacks its half of ipywidgets"
+        why = "A widget then shows as text."
+        return [warning("D33", found, why, _upgrade_in_server(facts))]
     if not manager:
         found = f"ipywidgets {copies[0].version}; JupyterLab's half is not in this environment"
         why = "JupyterLab may run in another one, which the doctor cannot see from here."
@@ -83,5 +87,11 @@ def widgets(facts):
             manager.split(".")[0], wanted
         )
         fix = fixes.install(facts, "jupyterlab_widgets", "ipywidgets")
+        if facts.jupyter.server:
+            fix = _upgrade_in_server(facts)
         return [warning("D33", found, why, fix + "  Then reload the page in the browser.")]
     return [ok("D33", found)]
+
+
+def _upgrade_in_server(facts):
+    return f'"{facts.jupyter.server}/bin/python" -m pip install --upgrade jupyterlab_widgets'

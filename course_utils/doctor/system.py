@@ -66,6 +66,7 @@ class System:
     memory: int | None = None
     administrator: bool = False
     macos: str = ""
+    encoding: str = ""
     implementation: str = "CPython"
     start: Callable | None = None
     root: Path = field(default=Path("/"))
@@ -109,6 +110,7 @@ def this_system() -> System:
         memory=_memory(),
         administrator=getattr(os, "geteuid", lambda: 1)() == 0,
         macos=_macos(),
+        encoding=sys.getfilesystemencoding(),
         implementation={"cpython": "CPython", "pypy": "PyPy"}.get(
             sys.implementation.name, sys.implementation.name
         ),
