@@ -1,4 +1,4 @@
-"""Break this computer for real, in twenty-six ways, and show what the doctor says to each.
+"""Break this computer for real, in thirty ways, and show what the doctor says to each.
 
     python -m tests.doctor_breakages            all of them, a few minutes
     python -m tests.doctor_breakages D16 D24    some of them
@@ -232,10 +232,18 @@ BREAKAGES = [
         cure=without("PYTHONPATH"),
     ),
     Breakage(
-        "D26", "a torch that ends with SIGILL", 2, prepare=package("torch", "2.14.1", ILLEGAL)
+        "D37",
+        "a torch on PYTHONPATH that ends with SIGILL",
+        2,
+        prepare=package("torch", "2.14.1", ILLEGAL),
+        cure=without("PYTHONPATH"),
     ),
     Breakage(
-        "D09", "a torch that meets a second OpenMP", 2, prepare=package("torch", "2.14.1", OMP)
+        "D37",
+        "a torch on PYTHONPATH that aborts",
+        2,
+        prepare=package("torch", "2.14.1", OMP),
+        cure=without("PYTHONPATH"),
     ),
     Breakage(
         "D09",
@@ -339,7 +347,7 @@ def show(breakage: Breakage) -> bool:
         telling = [f for f in said["findings"] if f["status"] != "ok"]
         found = any(f["id"] == breakage.id for f in telling)
         good = found and said["code"] == breakage.code
-        print(f"{'yes' if good else 'NO '} {breakage.id:5} {breakage.title:38} code {said['code']}")
+        print(f"{'yes' if good else 'NO '} {breakage.id:5} {breakage.title:44} code {said['code']}")
         print(
             f"       {telling[0]['found'][:100] if telling else said['verdict']['sentence'][:100]}"
         )

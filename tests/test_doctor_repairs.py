@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import venv
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -383,6 +386,66 @@ def test_the_pair_is_left_alone_where_it_is_not_ours(tmp_path, monkeypatch, brea
 def test_a_torch_outside_of_the_environment_is_left_alone(tmp_path):
     with pytest.raises(repairs.Refused, match="torch comes from /elsewhere"):
         repairs.plan("pair", outside(tmp_path), place(tmp_path))
+
+
+# a torch that can add
+TINY = """
+class ones:
+    def __init__(self, length): pass
+    def __add__(self, other): return self
+    def item(self): return 4.0
+    def tolist(self): return [1.0, 1.0]
+    numpy = sum = lambda self: self
+"""
+
+
+def wheel(folder, name, version):
+    """Write a tiny wheel of a package that says its version."""
+    info = f"{name}-{version}.dist-info"
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    kind = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}/__init__.py", f"__version__ = '{version}'\n" + TINY)
+        archive.writestr(f"{info}/METADATA", text)
+        archive.writestr(f"{info}/WHEEL", kind)
+        archive.writestr(f"{info}/RECORD", "")
+
+
+def test_a_real_pip_cures_a_pair_that_does_not_belong_together(tmp_path):
+    pip = pytest.importorskip("pip")
+    venv.create(tmp_path / "env", symlinks=True)
+    python = tmp_path / "env" / "bin" / "python"
+    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    shutil.copytree(Path(pip.__file__).parent, site / "pip")
+    (tmp_path / "wheels").mkdir()
+    for name, version in (
+        ("torch", "2.14.1"),
+        ("torchvision", "0.24.1"),
+        ("torchvision", "0.29.1"),
+    ):
+        wheel(tmp_path / "wheels", name, version)
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
+    environ.update(
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS=str(tmp_path / "wheels"),
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_DISABLE_PIP_VERSION_CHECK="1",
+        PYTHONPATH=str(places.repository()),
+        COURSE_CACHE=str(tmp_path / "cache"),
+    )
+
+    def run(*words):
+        return subprocess.run(
+            [python, "-m", *words], cwd=tmp_path, env=environ, capture_output=True, text=True
+        )
+
+    run("pip", "install", "torch==2.14.1", "torchvision==0.24.1")
+    done = run("course_utils", "doctor", "--fast", "--repair", "D01", "--yes")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "D01 is gone." in done.stdout and "torchvision==0.24.1" in done.stdout
+    assert (site / "torchvision-0.29.1.dist-info").is_dir()
+    assert not (site / "torchvision-0.24.1.dist-info").exists()
 
 
 # the command
