@@ -225,7 +225,7 @@ def state():
         "diary": [id(one) for one in utils.get_compilation_metrics()],
         "failures": {code: list(told) for code, told in utils.guard_failures.items()},
         "sizes": (id(pgo._CODE_STATE), dict(pgo._CODE_STATE or {})),
-        "told": list(utils.graph_break_dup_warning_checker.set),
+        "told": [*utils.graph_break_dup_warning_checker.set, *sorted(utils.warn_once_cache)],
         "hooks": list(convert_frame._bytecode_hooks),
         "config": [c.get_config_copy() for c in (config, autograd_config, inductor_config)],
         "loggers": loggers,
@@ -236,6 +236,17 @@ def state():
     }
 
 
+def remember_something():
+    """Fill what torch remembers, so that there is something to lose."""
+    from torch._dynamo import utils
+
+    compiled = torch.compile(lambda x: x - 1, backend="eager")
+    compiled(torch.ones(3))
+    compiled(torch.ones(4))
+    utils.graph_break_dup_warning_checker.add("a break")
+    utils.warn_once_cache.add("a warning")
+
+
 def cuts(x):
     y = x * 2
     print("cut", end="")
@@ -244,9 +255,10 @@ def cuts(x):
 
 @pytest.mark.parametrize("ask", [seen, count_graphs, lambda f, x: recompilations(f, [x, x[:2]])])
 def test_nothing_that_torch_remembers_changes(ask):
-    torch.compile(smooth, backend="eager")(torch.ones(3))  # so that there is something to lose
     seen(cuts, torch.ones(3))  # loggers and modules that a first use makes exist
+    remember_something()
     before = state()
+    assert all(before[name] for name in ("counters", "diary", "failures", "told"))
 
     ask(cuts, torch.ones(3))
 
@@ -348,6 +360,20 @@ def test_nothing_is_logged_that_was_not_asked_for(capfd):
     recompilations(lambda x: x + 1, [torch.ones(n) for n in range(2, 5)], dynamic=False)
 
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_loggers_that_were_listened_to_are_as_they_were(monkeypatch):
+    logger = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
+    monkeypatch.setattr(logger, "level", logging.ERROR)
+    handlers, propagate = list(logger.handlers), logger.propagate
+
+    seen(cuts, torch.ones(3))
+
+    assert (logger.level, logger.handlers, logger.propagate) == (
+        logging.ERROR,
+        handlers,
+        propagate,
+    )
 
 
 def test_what_the_reader_asked_torch_to_log_is_still_logged(capfd):
