@@ -258,6 +258,15 @@ def test_a_function_that_is_given_up_as_a_whole_is_one_break():
     assert "(the whole function runs without the compiler)" in str(one)
 
 
+def test_a_list_that_chooses_by_value_is_one_break():
+    def chooses(x):
+        return torch.stack([one for one in x if one > 0])
+
+    (one,) = breaks_of(chooses)
+
+    assert one.kind == "if on a tensor"
+
+
 def test_a_break_in_a_function_called_is_told_with_the_line_in_that_function():
     def outer(x):
         return prints(x * 3) - 1

@@ -286,15 +286,20 @@ def test_functions_that_are_compiled_already_are_not_compiled_again():
         built.append(graph)
         return graph.forward
 
-    compiled = torch.compile(smooth, backend=backend)
+    def double(x):
+        return x * 2
+
+    compiled = torch.compile(double, backend=backend)
     compiled(torch.ones(3))
 
     for size in range(2, 12):  # more sizes than the limit of recompilations, which is 8
-        seen(smooth, torch.ones(size))
-        seen(compiled, torch.ones(size))
+        assert seen(double, torch.ones(size)).counts == "1 graph, 0 breaks"
+        assert seen(compiled, torch.ones(size)).counts == "1 graph, 0 breaks"
     compiled(torch.ones(3))
-
     assert len(built) == 1
+
+    compiled(torch.ones(3, 1))
+    assert len(built) == 2  # the limit is still far away
 
 
 def test_a_size_that_was_explained_does_not_count_as_seen():
