@@ -1,4 +1,4 @@
-"""Break this computer for real, in thirty ways, and show what the doctor says to each.
+"""Break this computer for real, in twenty-nine ways, and show what the doctor says to each.
 
     python -m tests.doctor_breakages            all of them, a few minutes
     python -m tests.doctor_breakages D16 D24    some of them

@@ -119,6 +119,13 @@ def test_a_folder_of_the_right_name_in_the_wrong_place_is_never_emptied(tmp_path
     assert "chosen by hand" in refusal_of_the_cache(tmp_path, folder)
 
 
+def test_another_folder_of_the_course_is_never_emptied(tmp_path):
+    folder = tmp_path / "home" / ".cache" / "pytorch-course" / "data" / "torch-2.14.1-AVX2"
+    folder.mkdir(parents=True)
+
+    assert "chosen by hand" in refusal_of_the_cache(tmp_path, folder)
+
+
 @pytest.mark.parametrize("name", ["thesis.docx", ".git", "notebook.ipynb", "src"])
 def test_a_cache_that_holds_something_else_is_never_emptied(tmp_path, name):
     folder, _ = damaged(tmp_path)

@@ -945,6 +945,18 @@ def test_rules_only_wait_for_rules_that_come_before_them():
         seen.add(rule.name)
 
 
+def test_every_case_that_is_known_has_a_machine_and_so_has_every_system():
+    known = "01 02 03 05 07 08 09 10 11 14 15 16 17 18 20 21 24 25 26 29 31 33 34 37 40".split()
+
+    named = {expected[0] for _, expected in BROKEN.values()}
+    systems = {machine.machine.platform for machine, _ in BROKEN.values()}
+    healthy = {machine.machine.platform for machine in HEALTHY.values()}
+
+    assert {"O10", *(f"D{number}" for number in known)} <= named
+    assert systems == healthy == {"linux", "darwin", "win32"}
+    assert len(BROKEN) >= 60 and len(HEALTHY) >= 10
+
+
 def test_rules_only_need_facts_that_exist():
     names = set(facts.Facts.__dataclass_fields__)
 
