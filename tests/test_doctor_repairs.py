@@ -93,6 +93,21 @@ def test_a_cache_that_was_not_the_cause_is_put_back(tmp_path, monkeypatch):
     assert contents(tmp_path) == before
 
 
+def test_a_cache_is_put_back_when_somebody_does_not_want_to_wait(tmp_path, monkeypatch):
+    _, machine = damaged(tmp_path)
+    before = contents(tmp_path)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(repairs.probes_compile, "compile_trial", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        repairs.plan("cache", machine, place(tmp_path)).do()
+
+    assert contents(tmp_path) == before
+
+
 def refusal_of_the_cache(tmp_path, folder):
     """What is said when the cache lies in this folder; nothing may change."""
     here = place(tmp_path)

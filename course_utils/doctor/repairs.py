@@ -77,9 +77,15 @@ def _clear_cache(facts, system):
 
     def do():
         os.rename(str(folder), str(aside))
-        if not probes_compile.compile_trial(system, _known(facts)).compiled:
-            shutil.rmtree(str(folder), ignore_errors=True)
-            os.rename(str(aside), str(folder))
+        works = False
+        try:
+            tried = probes_compile.compile_trial(system, _known(facts))
+            works = tried is not None and tried.compiled
+        finally:  # after Ctrl-C, too
+            if not works:
+                shutil.rmtree(str(folder), ignore_errors=True)
+                os.rename(str(aside), str(folder))
+        if not works:
             raise Refused("Compiling fails with an empty cache too, so the old one is back.")
         shutil.rmtree(str(aside))
         return f"{folder} was emptied, and torch.compile works with it again."
