@@ -115,7 +115,7 @@ def test_validation_leaves_no_trace_in_the_training():
     train(
         validated,
         epochs=4,
-        valid_loader=loader(rows(20)),
+        valid_loader=DataLoader(rows(20), batch_size=8),  # it draws a number when it starts
         report=lambda epoch: last.update(state(validated)),
     )
 
@@ -132,6 +132,15 @@ def test_losses_are_means_over_rows_also_with_a_short_last_batch():
 
     assert math.isclose(score.loss, whole, rel_tol=1e-5)
     assert math.isclose(history.epochs[0].train_loss, whole, rel_tol=1e-5)
+
+
+def test_a_model_that_comes_in_evaluation_mode_is_trained_in_training_mode():
+    model = small_model().eval()
+    before = model[1].running_mean.clone()
+
+    train(model, epochs=1)
+
+    assert model.training and not torch.equal(model[1].running_mean, before)
 
 
 def test_a_schedule_takes_one_step_for_each_epoch():
@@ -177,7 +186,8 @@ def test_evaluation_changes_neither_weights_nor_mode_nor_the_next_random_number(
     before, modes = state(model), [part.training for part in model.modules()]
     random = torch.random.get_rng_state()
 
-    training.evaluate(model, F.cross_entropy, loader(rows()), device=CPU)
+    batches = DataLoader(rows(), batch_size=8)  # it draws a number when it starts
+    training.evaluate(model, F.cross_entropy, batches, device=CPU)
 
     assert same(state(model), before)
     assert [part.training for part in model.modules()] == modes
