@@ -14,7 +14,7 @@ import argparse
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 __all__ = ["main"]
@@ -75,7 +75,8 @@ def _speedup(arguments: list[str]) -> int:
         for name in workloads.names():
             print(f"{name:<18} {workloads.get(name).title}. {workloads.get(name).why}")
         return 0
-    unknown = [name for name in options.workloads if name not in workloads.names()]
+    asked = [*options.workloads, *([options.recipes] if options.recipes else [])]
+    unknown = [name for name in asked if name not in workloads.names()]
     if unknown:
         print(
             f"There is no workload {unknown[0]!r}; there are {', '.join(workloads.names())}.",
@@ -84,12 +85,29 @@ def _speedup(arguments: list[str]) -> int:
         return 2
 
     runtime.start(0)
+    if options.recipes:
+        return _recipes(options, workloads)
     chosen = workloads.names() if options.all else options.workloads or workloads.USUAL
     demo = workloads.speedup_demo(*chosen, rounds=options.rounds, report=_progress)
-    print(json.dumps(workloads.as_data(demo), indent=2) if options.json else demo)
-    if options.plot:
-        return _plot(demo, options.plot)
-    return 0
+    data, texts, failed = workloads.as_data(demo), [str(demo)], 0
+    if options.roofline:
+        found = workloads.roofline_of(demo, report=_progress)
+        data["roofline"] = workloads.roofline_as_data(found)
+        texts.append(str(found))
+    print(json.dumps(data, indent=2) if options.json else "\n\n".join(texts))
+    if options.roofline:
+        failed = _plot_roofline(found, options.roofline)
+    return (_plot(demo, options.plot) if options.plot else 0) or failed
+
+
+def _recipes(options: argparse.Namespace, workloads) -> int:
+    try:
+        found = workloads.recipes(options.recipes, rounds=options.rounds, report=_progress)
+    except ValueError as refused:
+        print(f"{refused}.", file=sys.stderr)
+        return 2
+    print(json.dumps(workloads.recipes_as_data(found), indent=2) if options.json else found)
+    return _plot(found, options.plot) if options.plot else 0
 
 
 def _speedup_options(arguments: list[str]) -> argparse.Namespace:
@@ -105,6 +123,12 @@ def _speedup_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show the workloads and stop")
     parser.add_argument("--json", action="store_true", help="print data instead of the table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the speed-ups into FILE")
+    parser.add_argument(
+        "--roofline", type=Path, metavar="FILE", help="count bytes too, and draw a roofline"
+    )
+    parser.add_argument(
+        "--recipes", metavar="WORKLOAD", help="what makes this one fast on a CPU, each way measured"
+    )
     parser.add_argument(
         "--rounds",
         type=_rounds,
@@ -131,8 +155,22 @@ def _plot(demo, file: Path) -> int:
     if not demo.ratios:
         print("Nothing was compiled, so there is no speed-up to draw.", file=sys.stderr)
         return 0
+    return _draw(lambda: plotting.timing_bars(demo), file)
+
+
+def _plot_roofline(found, file: Path) -> int:
+    from course_utils import plotting
+
+    machine = found.machine
+    return _draw(
+        lambda: plotting.roofline(found.points, bandwidth=machine.bandwidth, peak=machine.peak),
+        file,
+    )
+
+
+def _draw(draw: Callable[[], object], file: Path) -> int:
     try:
-        plotting.timing_bars(demo).savefig(file, dpi=150)
+        draw().savefig(file, dpi=150)
     except (OSError, ValueError) as failure:  # no such folder, or no such kind of picture
         print(f"{file} cannot be drawn: {failure}", file=sys.stderr)
         return 1

@@ -86,6 +86,65 @@ def test_the_usual_ones_are_measured_unless_all_or_others_are_wanted(demo, argum
     assert demo == [(measured, 30)]
 
 
+@pytest.fixture
+def roofline(demo, monkeypatch):
+    """A roofline that is measured already."""
+    machine = workloads.Machine(bandwidth=1e10, peak=1e11)
+
+    def measured(found, report):
+        counted = workloads.Moved(operations=10, eager=80, compiled=8)
+        return workloads.Roofline(machine, found, (counted,))
+
+    monkeypatch.setattr(workloads, "roofline_of", measured)
+
+
+def test_roofline_adds_a_table_and_draws(roofline, tmp_path, capsys):
+    file = tmp_path / "roof.png"
+
+    assert front_door.main(["speedup", "--roofline", str(file)]) == 0
+
+    assert "of a copy" in capsys.readouterr().out
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_roofline_adds_to_the_data(roofline, tmp_path, capsys):
+    assert front_door.main(["speedup", "--json", "--roofline", str(tmp_path / "a.png")]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["roofline"]["workloads"][0]["compiled"] == 8
+
+
+def test_a_roofline_that_cannot_be_written_is_a_sentence_and_code_1(roofline, tmp_path, capsys):
+    assert front_door.main(["speedup", "--roofline", str(tmp_path / "no" / "a.png")]) == 1
+
+    assert "cannot be drawn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("mlp_step", "mlp_step trains, and the recipes"), ("mlpp", "no workload 'mlpp'")],
+)
+def test_recipes_for_what_has_none_are_a_sentence_and_code_2(demo, name, told, capsys):
+    assert front_door.main(["speedup", "--recipes", name]) == 2
+
+    assert told in capsys.readouterr().err
+
+
+def test_recipes_are_measured_for_the_workload_that_is_named(demo, monkeypatch, tmp_path, capsys):
+    timings = Comparison({"eager": Timing(0.1, (2.0,) * 5), "bfloat16": Timing(9.0, (1.0,) * 5)})
+    found = workloads.Recipes(HOST, "mlp", timings, {"bfloat16": 0.01})
+    monkeypatch.setattr(workloads, "recipes", lambda name, rounds, report: found)
+    plot = tmp_path / "a.png"
+
+    assert front_door.main(["speedup", "--recipes", "mlp", "--plot", str(plot)]) == 0
+    assert front_door.main(["speedup", "--recipes", "mlp", "--json"]) == 0
+
+    table, data = capsys.readouterr().out.split("{", 1)
+    assert "bfloat16" in table and demo == []
+    assert json.loads("{" + data)["recipes"][1]["speed_up"]["value"] == 2.0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
 def test_json_is_all_that_standard_output_holds(demo, capsys):
     assert front_door.main(["speedup", "--json"]) == 0
 

@@ -156,7 +156,7 @@ def test_a_training_result_that_differs_in_one_parameter_shows():
     expected = [torch.tensor(1.0), torch.zeros(3)]
     result = [torch.tensor(1.0), torch.tensor([0.0, -0.25, 0.0])]
 
-    assert workloads._largest_difference(expected, result) == 0.25
+    assert workloads.outcome.largest_difference(expected, result) == 0.25
 
 
 def test_breaks_and_their_reasons_are_told(one_workload):

@@ -7,42 +7,67 @@ between the two results: a fast wrong answer is no use. Where nothing can be com
 half is measured and a sentence says why.
 
 Kind:    plumbing; chapter 1 uses it before anything is explained, chapter 7 opens its source
-Public:  Demo, Host, Outcome, Pair, USUAL, Workload, as_data, get, names, run, speedup_demo
+Public:  Demo, Host, Machine, Moved, Outcome, Pair, Recipes, Roofline, USUAL, Workload, as_data,
+         get, measure_machine, moved, names, recipes, recipes_as_data, roofline_as_data,
+         roofline_of, run, speedup_demo
 Imports: torch, torchvision (for one workload), benchmark, compile_stack, runtime
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
-import torch
-
 from course_utils import benchmark, compile_stack, runtime
+from course_utils.workloads.failures import in_words, switched_off
 from course_utils.workloads.models import MODELS, STEPS
-from course_utils.workloads.outcome import Demo, Host, Outcome, as_data
-from course_utils.workloads.outcome import host as _host
+from course_utils.workloads.outcome import (
+    ENOUGH_SECONDS,
+    Demo,
+    Host,
+    Outcome,
+    as_data,
+    host,
+    largest_difference,
+)
+from course_utils.workloads.recipe import Recipes, measure_recipes, recipes_as_data
 from course_utils.workloads.small import SMALL
+from course_utils.workloads.traffic import (
+    Machine,
+    Moved,
+    Roofline,
+    measure_machine,
+    moved,
+    roofline_as_data,
+    roofline_of,
+)
 from course_utils.workloads.work import Pair, Workload
 
 __all__ = [
     "USUAL",
     "Demo",
     "Host",
+    "Machine",
+    "Moved",
     "Outcome",
     "Pair",
+    "Recipes",
+    "Roofline",
     "Workload",
     "as_data",
     "get",
+    "measure_machine",
+    "moved",
     "names",
+    "recipes",
+    "recipes_as_data",
+    "roofline_as_data",
+    "roofline_of",
     "run",
     "speedup_demo",
 ]
 
 # one of each kind, gains and losses: what a command measures in about a minute
 USUAL = ("pointwise_chain", "gelu_by_hand", "tiny_function", "resnet18", "training_step")
-
-_ENOUGH_SECONDS = 6.0  # of timing for one workload; a busy machine makes a call ten times longer
 
 _WORKLOADS = {workload.name: workload for workload in (*SMALL, *MODELS, *STEPS)}
 _WORKLOADS = {name: _WORKLOADS[name] for name in (*USUAL, *_WORKLOADS)}
@@ -75,7 +100,7 @@ def speedup_demo(
         report: called with a sentence before each step that takes time.
     """
     chosen = [get(name).name for name in wanted or names()]  # a wrong name fails before the wait
-    return Demo(_host(), tuple(run(name, rounds=rounds, report=report) for name in chosen))
+    return Demo(host(), tuple(run(name, rounds=rounds, report=report) for name in chosen))
 
 
 def run(name: str, *, rounds: int = 30, report: Callable[[str], object] | None = None) -> Outcome:
@@ -93,19 +118,19 @@ def run(name: str, *, rounds: int = 30, report: Callable[[str], object] | None =
         )
     except Exception as failure:  # whatever stops the compiler, the eager half can be shown
         return _eager_alone(
-            workload, pair, eager_first, rounds, _in_words(f"{type(failure).__name__}: {failure}")
+            workload, pair, eager_first, rounds, in_words(f"{type(failure).__name__}: {failure}")
         )
     seen = compile_stack.count_graphs(pair.function, *pair.inputs)
     if hidden or seen.graphs == 0:
-        error = _in_words(hidden[0]) if hidden else _switched_off()
+        error = in_words(hidden[0]) if hidden else switched_off()
         return _eager_alone(workload, pair, eager_first, rounds, error)
 
-    difference = _largest_difference(expected, result)
+    difference = largest_difference(expected, result)
     say(f"{name}: {rounds} rounds")
     timings = benchmark.compare(
         {"eager": pair.eager, "compiled": pair.compiled},
         rounds=rounds,
-        seconds=_ENOUGH_SECONDS,
+        seconds=ENOUGH_SECONDS,
         first_calls={"eager": eager_first, "compiled": compiled_first},
     )
     return Outcome(workload, timings, seen.graphs, seen.breaks, seen.reasons, difference)
@@ -117,55 +142,17 @@ def _eager_alone(
     timings = benchmark.compare(
         {"eager": pair.eager},
         rounds=rounds,
-        seconds=_ENOUGH_SECONDS,
+        seconds=ENOUGH_SECONDS,
         first_calls={"eager": first_call},
     )
     return Outcome(workload, timings, compile_error=error)
 
 
-def _largest_difference(expected: object, result: object) -> float:
-    """Return the largest absolute difference between two tensors, or two lists of tensors."""
-    pairs = zip(_tensors(expected), _tensors(result), strict=True)
-    return max(float((a.detach() - b.detach()).abs().max()) for a, b in pairs)
+def recipes(
+    name: str, *, rounds: int = 30, report: Callable[[str], object] | None = None
+) -> Recipes:
+    """Measure what is said to make a model fast on a CPU, each recipe alone and all together.
 
-
-def _tensors(result: object) -> list[torch.Tensor]:
-    return [result] if isinstance(result, torch.Tensor) else list(result)
-
-
-_CAUSES = {  # what stands in the error, whatever its class: what it means
-    "InvalidCxxCompiler": (
-        "torch.compile needs a C++ compiler and found none; "
-        "`python -m course_utils doctor` says how to get one"
-    ),
-    "Python.h": (
-        "the headers of Python (Python.h) are missing; "
-        "`python -m course_utils doctor` says how to get them"
-    ),
-    "CppCompileError": (
-        "the C++ compiler was found and failed; "
-        "`python -m course_utils doctor` tries it and shows what it says"
-    ),
-}
-
-
-def _in_words(error: str) -> str:
-    """Return a sentence for an error of the compiler.
-
-    By its text: with a warm cache the same cause comes as an exception of another class.
+    Raises ``ValueError`` for a workload that trains: the recipes are for a model that answers.
     """
-    known = (sentence for sign, sentence in _CAUSES.items() if sign in error)
-    lines = error.strip().splitlines()
-    sentence = next(known, lines[0])
-    # what the compiler itself complained of, without the folders before it
-    complaints = [line.split("error:")[-1].strip() for line in lines if " error:" in line]
-    if "CppCompileError" in error and complaints and complaints[0] not in sentence:
-        sentence = f"{sentence} ({complaints[0]})"
-    return f"Nothing was compiled: {sentence}."
-
-
-def _switched_off() -> str:
-    switches = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
-    on = [f"{name}={os.environ[name]}" for name in switches if os.environ.get(name, "0") != "0"]
-    because = f"the environment sets {' and '.join(on)}" if on else "torch did not say why"
-    return f"Nothing was compiled: torch.compile built no graph, {because}."
+    return measure_recipes(get(name), rounds=rounds, report=report)

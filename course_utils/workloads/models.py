@@ -225,12 +225,14 @@ STEPS = (
         "One step of a small CNN with AdamW, batch 64",
         "The loss and its backward pass are compiled, the optimiser's step is not.",
         _training_step,
+        trains=True,
     ),
     Workload(
         "mlp_step",
         "One step of the mlp with AdamW, batch 256",
         "The work is so small that the optimiser's step, which stays eager, counts most.",
         _mlp_step,
+        trains=True,
         tolerance=1e-4,
     ),
     Workload(
@@ -238,6 +240,7 @@ STEPS = (
         "One step of the encoder with AdamW",
         "Forward keeps less for backward where it can compute it again.",
         _encoder_step,
+        trains=True,
         tolerance=1e-4,
     ),
 )

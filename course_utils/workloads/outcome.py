@@ -1,7 +1,7 @@
 """Keep what was measured, and show it: as a table, in a notebook, as data.
 
 Kind:    plumbing
-Public:  Demo, Host, Outcome, as_data, host, html_table
+Public:  Demo, ENOUGH_SECONDS, Host, Outcome, as_data, host, html_table, largest_difference
 Imports: torch, benchmark, runtime, work
 """
 
@@ -21,7 +21,18 @@ from course_utils import benchmark, runtime
 from course_utils.benchmark import Comparison, Ratio, readable_seconds
 from course_utils.workloads.work import Workload
 
-__all__ = ["Demo", "Host", "Outcome", "as_data", "host", "html_table"]
+__all__ = [
+    "ENOUGH_SECONDS",
+    "Demo",
+    "Host",
+    "Outcome",
+    "as_data",
+    "host",
+    "html_table",
+    "largest_difference",
+]
+
+ENOUGH_SECONDS = 6.0  # of timing for one workload; a busy machine makes a call ten times longer
 
 
 @dataclass(frozen=True)
@@ -201,3 +212,13 @@ def _outcome_as_data(outcome: Outcome) -> dict[str, object]:
         "break_even_calls": outcome.break_even,
         "compile_error": outcome.compile_error,
     }
+
+
+def largest_difference(expected: object, result: object) -> float:
+    """Return the largest absolute difference between two tensors, or two lists of tensors."""
+    pairs = zip(_tensors(expected), _tensors(result), strict=True)
+    return max(float((a.detach() - b.detach()).abs().max()) for a, b in pairs)
+
+
+def _tensors(result: object) -> list[torch.Tensor]:
+    return [result] if isinstance(result, torch.Tensor) else list(result)

@@ -45,6 +45,7 @@ class Workload:
     why: str
     make: Callable[[torch.device], Pair]
     tolerance: float = 1e-5
+    trains: bool = False
 
 
 def inference(function: Callable[..., object], *inputs: torch.Tensor) -> Pair:

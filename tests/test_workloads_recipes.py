@@ -1,0 +1,182 @@
+"""Each recipe runs what it says, is compared by its results, and is left out where it is no use.
+
+Graphs are captured here and not built, so these tests need no C++ compiler and assert no time.
+"""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils import workloads
+from course_utils.benchmark import Comparison, Timing
+from course_utils.workloads import Host, Pair, Recipes, Workload, recipe
+
+HOST = Host("2.14.1", "cpu", capability="AVX2", threads=2, cores=2, load=None, date="2026-05-01")
+
+
+class Watched(nn.Module):
+    """A convolution that notes how it was called."""
+
+    seen = []  # noqa: RUF012  shared on purpose: recipes call copies
+
+    def __init__(self):  # noqa: D107
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, kernel_size=3)
+        self.requires_grad_(False)
+
+    def forward(self, images):  # noqa: D102
+        if not torch.compiler.is_compiling():
+            is_last = images.is_contiguous(memory_format=torch.channels_last)
+            self.seen.append((images.dtype, is_last, torch.get_num_threads()))
+        return self.layer(images)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """``torch.compile`` captures graphs and runs them; the list holds what it was asked for."""
+    real, asked = torch.compile, []
+
+    def captures(function, *, backend="eager", **kwargs):
+        asked.append(kwargs)
+        return (
+            real(function, backend=backend)
+            if backend == "eager"
+            else real(function, backend=backend, **kwargs)
+        )
+
+    monkeypatch.setattr(torch, "compile", captures)
+    monkeypatch.setattr(recipe, "_computes_bfloat16", lambda: True)
+    return asked
+
+
+@pytest.fixture
+def mine(monkeypatch):
+    """A function that makes ``recipes("mine")`` run this function."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # two threads that wait for a busy core are slower than one
+    # what is timed is of no interest here: each call once
+    monkeypatch.setattr(recipe.benchmark, "compare", _without_timing)
+
+    def install(function, *inputs, **kwargs):
+        pair = Pair(lambda: None, lambda: None, function, inputs)
+        one = Workload("mine", "for tests", "For tests.", lambda device: pair, **kwargs)
+        monkeypatch.setitem(workloads._WORKLOADS, "mine", one)
+
+    yield install
+    monkeypatch.undo()
+    torch.set_num_threads(before)
+
+
+def _without_timing(candidates, *, first_calls, rounds, seconds):
+    assert set(first_calls) == set(candidates)
+    return Comparison({name: Timing(0.1, (1.0,) * rounds) for name in candidates})
+
+
+IMAGES = torch.rand(2, 3, 8, 8)
+
+
+def test_each_eager_recipe_runs_as_it_says(asked, mine, monkeypatch):
+    mine(Watched(), IMAGES)
+    threads, Watched.seen[:] = [2], []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[-1])
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+
+    workloads.recipes("mine", rounds=5)
+
+    float32, bfloat16 = torch.float32, torch.bfloat16
+    expected = {(float32, False, 2), (float32, False, 1), (float32, True, 2), (bfloat16, False, 2)}
+    assert set(Watched.seen) == expected
+    assert threads[-1] == 2
+
+
+def test_every_recipe_is_measured_and_equal_within_what_it_may_differ(asked, mine):
+    mine(Watched(), IMAGES)
+
+    found = workloads.recipes("mine", rounds=5)
+
+    names = set(found.timings.timings) | {line.split(":")[0] for line in found.unavailable}
+    assert names == set(recipe._RECIPES)
+    assert found.wrong == ()
+    assert found.differences["bfloat16"] > 1e-4  # so it did compute in bfloat16
+
+
+def test_torch_is_asked_for_freezing_and_for_max_autotune(asked, mine):
+    mine(Watched(), IMAGES)
+
+    workloads.recipes("mine", rounds=5)
+
+    both = {"options": {"freezing": True, "max_autotune": True}}
+    wanted = [one for one in asked if "mode" in one or "freezing" in one.get("options", {})]
+    assert wanted == [{"options": {"freezing": True}}, {"mode": "max-autotune"}, both, both]
+
+
+def test_the_weights_of_the_workload_itself_stay_as_they_were(asked, mine):
+    model = Watched()
+    mine(model, IMAGES)
+
+    workloads.recipes("mine", rounds=5)
+
+    assert model.layer.weight.dtype == torch.float32
+    assert not model.layer.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_what_is_of_no_use_for_a_formula_is_one_line_each(asked, mine, monkeypatch):
+    monkeypatch.setattr(recipe, "_computes_bfloat16", lambda: False)
+    mine(torch.sin, torch.ones(3))
+
+    found = workloads.recipes("mine", rounds=5)
+
+    assert [line for line in found.unavailable if "thread" not in line] == [
+        "channels_last: for images alone, tensors of four dimensions",
+        "bfloat16: this CPU has no instructions for it",
+        "compiled, freezing: there are no weights to freeze",
+        "together, bfloat16: this CPU has no instructions for it",
+    ]
+    assert all(line in str(found) for line in found.unavailable)
+
+
+def test_without_a_compiler_the_eager_recipes_are_shown(mine, monkeypatch):
+    real = torch.compile
+
+    def fails(function, *, backend=None, **kwargs):
+        if backend is not None:  # counting graphs needs no compiler
+            return real(function, backend=backend, **kwargs)
+        return lambda *args: (_ for _ in ()).throw(RuntimeError("InvalidCxxCompiler: none"))
+
+    monkeypatch.setattr(torch, "compile", fails)
+    mine(Watched(), IMAGES)
+
+    found = workloads.recipes("mine", rounds=5)
+
+    assert "channels_last" in found.timings.timings
+    assert not any("compiled" in name for name in found.timings.timings)
+    assert "needs a C++ compiler and found none" in str(found)
+
+
+def test_wrong_results_are_named_in_place_of_the_verdict():
+    timings = Comparison(
+        {n: Timing(0.1, (s,) * 5) for n, s in [("eager", 2.0), ("compiled", 1.0), ("bfloat16", 3)]}
+    )
+
+    found = Recipes(HOST, "cnn3", timings, {"compiled": 0.3, "bfloat16": 0.01})
+
+    lines = str(found).splitlines()
+    assert found.wrong == ("compiled",)
+    assert lines[2].endswith("wrong results")
+    assert lines[3].endswith("1.0e-02  slower")
+    assert "<td>wrong results</td>" in found._repr_html_()
+    assert json.loads(json.dumps(workloads.recipes_as_data(found)))["recipes"][1]["is_wrong"]
+
+
+def test_a_result_that_is_not_a_number_is_wrong():
+    timings = Comparison({n: Timing(0.1, (1.0,) * 5) for n in ("eager", "bfloat16")})
+
+    assert Recipes(HOST, "cnn3", timings, {"bfloat16": float("nan")}).wrong == ("bfloat16",)
+
+
+@pytest.mark.parametrize("name", ["training_step", "mlp_step", "encoder_step"])
+def test_a_workload_that_trains_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} trains, and the recipes are for a model"):
+        workloads.recipes(name)
