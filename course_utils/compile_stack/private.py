@@ -5,7 +5,7 @@ torch has moved it, the reader is told "not available in torch X" in place of a 
 
 Kind:    plumbing
 Public:  Moved, break_reports, bytecode, compilations, end_of, forgetful, guard_failures, limits,
-         lower, modes, not_available, stack_in, uncompiled
+         lower, modes, not_available, quiet, reach, stack_in, uncompiled
 Imports: torch and the standard library, nothing else of this package
 """
 
