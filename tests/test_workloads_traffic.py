@@ -113,7 +113,7 @@ def test_kernels_that_cannot_be_read_are_told_as_such(on_cpu, kernels, missing, 
 def test_the_share_of_a_copy_is_bytes_per_second_over_bytes_per_second():
     table = str(found()).splitlines()
 
-    assert table[1].split() == "pointwise_chain 16.0 M 128.00 MB 80% 8.00 MB 80%".split()
+    assert table[1].split() == "pointwise_chain 16.0 M 128.0 MB 80% 8.0 MB 80%".split()
     assert table[-1].endswith("memory sets the pace below 10.0 operations per byte.")
 
 

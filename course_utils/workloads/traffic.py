@@ -24,6 +24,7 @@ import torch
 
 from course_utils import benchmark, compile_stack, runtime
 from course_utils.benchmark import Timing
+from course_utils.compile_stack.record import readable_bytes
 from course_utils.workloads.counting import count
 from course_utils.workloads.outcome import Demo, Outcome
 from course_utils.workloads.work import Pair, Workload
@@ -101,7 +102,7 @@ class Roofline:
         for outcome, counted in zip(self.demo.outcomes, self.moved, strict=True):
             halves = dict(_halves(outcome, counted))
             cells = [
-                (f"{halves[h] / 1e6:,.2f} MB", f"{self.share(outcome, h, halves[h]):.0%}")
+                (readable_bytes(halves[h]), f"{self.share(outcome, h, halves[h]):.0%}")
                 if h in halves
                 else ("–", "–")
                 for h in ("eager", "compiled")
