@@ -27,7 +27,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--top", type=int, default=1300, help="where the cut of the notebook begins, in pixels"
+        "--top", type=int, default=1335, help="where the cut of the notebook begins, in pixels"
     )
     parser.add_argument("--height", type=int, default=1150, help="how high it is, in pixels")
     options = parser.parse_args()
@@ -42,7 +42,8 @@ def main() -> int:
 
     with Image.open(SCREENSHOT) as whole:
         top = min(options.top, whole.height - options.height)
-        lesson = whole.crop((0, top, whole.width, top + options.height))
+        # the notebook alone, without the list of files beside it
+        lesson = whole.crop((290, top, whole.width - 50, top + options.height))
         # 256 colours are enough for text, and a third of the bytes
         lesson.quantize(256).save(IMAGES / "lesson.png", optimize=True)
     print(f"{IMAGES / 'speedup.png'} and lesson.png are new; look at them")
