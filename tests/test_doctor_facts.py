@@ -97,7 +97,8 @@ def nvidia_smi(banner=BANNER, card=CARD):
 def real(tmp_path, *folders, **environ):
     """The real machine with some folders first on PATH and a cache of its own."""
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
-    whole = {**os.environ, "PATH": path, "COURSE_CACHE": str(tmp_path / "cache"), **environ}
+    here = system.this_system()
+    whole = {**here.environ, "PATH": path, "COURSE_CACHE": str(tmp_path / "cache"), **environ}
     whole = {name: value for name, value in whole.items() if value is not None}
 
     def which(name):
@@ -105,7 +106,25 @@ def real(tmp_path, *folders, **environ):
 
         return shutil.which(name, path=path)
 
-    return replace(system.this_system(), environ=whole, which=which, folder=tmp_path)
+    return replace(here, environ=whole, which=which, folder=tmp_path)
+
+
+def test_what_scikit_learn_sets_for_its_own_process_is_not_the_readers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", SimpleNamespace())
+    monkeypatch.setenv("KMP_DUPLICATE_LIB_OK", "True")
+
+    assert "KMP_DUPLICATE_LIB_OK" not in system.this_system().environ
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_the_same_variable_set_by_the_reader_is_seen(monkeypatch, loaded):
+    if loaded:
+        monkeypatch.setitem(sys.modules, "sklearn", SimpleNamespace())
+    else:
+        monkeypatch.delitem(sys.modules, "sklearn", raising=False)
+    monkeypatch.setenv("KMP_DUPLICATE_LIB_OK", "TRUE")
+
+    assert system.this_system().environ["KMP_DUPLICATE_LIB_OK"] == "TRUE"
 
 
 # running programs

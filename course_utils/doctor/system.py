@@ -98,7 +98,7 @@ def this_system() -> System:
         base_prefix=sys.base_prefix,
         include=sysconfig.get_paths()["include"],
         path=tuple(sys.path),
-        environ=dict(os.environ),
+        environ=_environ(),
         loaded=_loaded(),
         in_notebook=_in_notebook(),
         folder=_folder(),
@@ -237,6 +237,15 @@ def _libc():
     except (AttributeError, ValueError, OSError):
         musl = any(Path("/lib").glob("ld-musl-*")) if sys.platform == "linux" else False
         return "musl" if musl else ""
+
+
+def _environ():
+    """Return the variables that the reader set, without what an imported package added."""
+    # scikit-learn sets these for its own process, spelled this way
+    added = {"KMP_DUPLICATE_LIB_OK": "True", "KMP_INIT_AT_FORK": "FALSE"}
+    if "sklearn" not in sys.modules:
+        added = {}
+    return {name: value for name, value in os.environ.items() if added.get(name) != value}
 
 
 def _loaded():
