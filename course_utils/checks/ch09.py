@@ -98,6 +98,7 @@ def _as_bool(result: object) -> object:
 
 
 def _judge_fallback(answer: Callable[..., object]) -> None:
+    torch.compiler.reset()  # torch gives up on a function after eight graphs, checks go on
     x = torch.tensor([1.0, 2.0, 3.0])
     used: list[int] = []
 
@@ -138,6 +139,7 @@ def _judge_fallback(answer: Callable[..., object]) -> None:
 
 
 def _judge_would_compile(answer: Callable[..., object]) -> None:
+    torch.compiler.reset()  # torch gives up on a function after eight graphs, checks go on
     graphs: list[object] = []
 
     def keep(graph: torch.fx.GraphModule, inputs: list) -> Callable[..., object]:
@@ -193,6 +195,7 @@ def _judge_folder(answer: Callable[..., object]) -> None:
 
 
 def _judge_step(answer: Callable[..., object]) -> None:
+    torch.compiler.reset()  # torch gives up on a function after eight graphs, checks go on
     x = torch.tensor([1.0, 3.0])
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     graphs: list[object] = []
