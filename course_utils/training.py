@@ -7,7 +7,7 @@ trace, and gives back the best weights, also after Ctrl-C. Each line of it is in
 
 Kind:    taught; chapter 6 writes all of it
 Public:  Epoch, History, Score, accuracy, advance, checked_loss, evaluate, evaluating, finished,
-         fit, keeping_best, record, train_epoch
+         fit, keeping_best, pairs_all_with_all, record, train_epoch
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -35,6 +35,7 @@ __all__ = [
     "finished",
     "fit",
     "keeping_best",
+    "pairs_all_with_all",
     "record",
     "train_epoch",
 ]
@@ -109,6 +110,23 @@ def accuracy(outputs: torch.Tensor, targets: torch.Tensor) -> float:
     return (outputs.argmax(1) == targets).float().mean().item()
 
 
+def pairs_all_with_all(loss_function: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> bool:
+    """Say whether a loss broadcasts these two shapes, which hold equally many numbers.
+
+    The loss is asked about numbers that both sides share, so that the answer hangs on the shapes
+    alone: far from its targets, a model's own outputs can give one loss either way.
+
+    Built in chapter 6.
+    """
+    ramp = torch.linspace(0.1, 0.9, targets.numel(), device=targets.device)
+    try:
+        as_given = loss_function(ramp.reshape(outputs.shape), ramp.reshape(targets.shape))
+        in_pairs = loss_function(ramp.reshape(targets.shape), ramp.reshape(targets.shape))
+    except Exception:
+        return False  # this loss insists on its two shapes, so it expects them
+    return not torch.allclose(as_given, in_pairs)
+
+
 def checked_loss(loss_function: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Return the loss; raise where its shapes broadcast, or where it is no number.
 
@@ -118,11 +136,7 @@ def checked_loss(loss_function: Loss, outputs: torch.Tensor, targets: torch.Tens
     if not math.isfinite(loss.item()):
         raise FloatingPointError(f"the loss is {loss.item()}; try a smaller learning rate")
     if outputs.shape != targets.shape and outputs.numel() == targets.numel():
-        try:
-            aligned = loss_function(outputs.reshape(targets.shape), targets)
-        except Exception:
-            return loss  # this loss insists on the two shapes, so it expects them
-        if not torch.allclose(loss, aligned):
+        if pairs_all_with_all(loss_function, outputs, targets):
             shapes = f"outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}"
             raise ValueError(f"{shapes} broadcast to all pairs; give both the same shape")
     return loss

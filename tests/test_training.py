@@ -312,6 +312,16 @@ def test_a_loss_that_broadcasts_is_an_error(loss_function, shapes):
         training.checked_loss(loss_function, outputs, targets)
 
 
+@pytest.mark.parametrize("loss_function", [F.l1_loss, F.smooth_l1_loss, nn.HuberLoss()])
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_loss_that_broadcasts_is_found_even_where_its_value_is_right(loss_function):
+    outputs, targets = torch.rand(8, 1), torch.rand(8) + 100
+    assert torch.allclose(loss_function(outputs, targets), loss_function(outputs[:, 0], targets))
+
+    with pytest.raises(ValueError, match="broadcast to all pairs; give both the same shape"):
+        training.checked_loss(loss_function, outputs, targets)
+
+
 @pytest.mark.filterwarnings("ignore:Using a target size")
 def test_fit_refuses_a_column_against_a_row_before_the_first_step():
     model = nn.Linear(4, 1)
