@@ -1,4 +1,4 @@
-"""Run notebooks under nbval as the build ran them, and hold each to the seconds it declares.
+"""Run notebooks under nbval as the build ran them, off the network and within their seconds.
 
 This file stands at the top because pytest reads a ``conftest.py`` only above what it was asked
 to run, and notebooks do not lie below ``tests/``. nbval starts its kernels with this process's
@@ -15,15 +15,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import build_notebooks  # noqa: E402
+
+from tests.offline import no_network  # noqa: E402
 
 # a first compile on an empty cache costs this much more than the warm run that was declared
 COLD_SECONDS = 30
 
 os.environ.update(build_notebooks.environment(ROOT))
 os.environ.pop("MPLBACKEND", None)  # a kernel draws inline unless told otherwise
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the kernels of nbval, and every Python that they start, off the network."""
+    if config.getoption("--nbval", default=False):
+        paths = [str(no_network.FOLDER), os.environ.get("PYTHONPATH")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 def seconds_allowed(notebook: dict, environ: dict[str, str]) -> float:
