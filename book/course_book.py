@@ -14,17 +14,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import zlib
 from html import escape
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPOSITORY / "tools"))  # Jupyter Book 1 reads no conf.py that could do it
+# Jupyter Book 1 reads no conf.py that could do it
+sys.path[:0] = [str(REPOSITORY / "book"), str(REPOSITORY / "tools"), str(REPOSITORY)]
 
 import build_slides  # noqa: E402
 import nbformat  # noqa: E402
 from chapters import Chapter, describe_images, read_chapters  # noqa: E402
+from exercise_pages import add_folds  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.errors import ConfigError  # noqa: E402
+
+from course_utils.checks import catalogue  # noqa: E402
 
 __all__ = ["chapter_table", "setup"]
 
@@ -39,7 +44,18 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("source-read", _complete_source)
     app.connect("html-page-context", _add_bar)
     app.connect("build-finished", _complete_folder)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}
+    return {
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+        "version": "1",
+        "env_version": _own_version(),
+    }
+
+
+def _own_version() -> int:
+    """Return a number that changes with this code, so that Sphinx then reads all pages again."""
+    own = [*sorted((REPOSITORY / "book").glob("*.py")), REPOSITORY / "tools" / "chapters.py"]
+    return zlib.crc32(b"".join(path.read_bytes() for path in own))
 
 
 def chapter_table(chapters: list[Chapter], prefix: str = "") -> str:
@@ -83,13 +99,20 @@ def _complete_source(app: Sphinx, docname: str, source: list[str]) -> None:
         if app.config.course_repository:
             source[0] = source[0].replace(ADDRESS_MARK, app.config.course_repository)
     elif docname.startswith("notebooks/"):
-        source[0] = _prepared(source[0], solution="/solutions/" in docname)
+        source[0] = _prepared(app, docname, source[0])
 
 
-def _prepared(text: str, *, solution: bool) -> str:
+def _prepared(app: Sphinx, docname: str, text: str) -> str:
     notebook = nbformat.reads(text, as_version=4)
-    if solution:  # a page that an exercise links to, but no stop on the way through the book
+    if "/solutions/" in docname:  # an exercise links to it, but it is no stop on the way
         notebook.metadata |= {"orphan": True, "nosearch": True}
+    if "/exercises/" in docname:
+        solutions = Path(app.srcdir) / f"{docname.replace('/exercises/', '/solutions/')}.ipynb"
+        checks = REPOSITORY / "course_utils" / "checks" / f"ch{solutions.name[:2]}.py"
+        for path in (solutions, checks):
+            app.env.note_dependency(str(path), docname=docname)
+        answered = nbformat.read(solutions, as_version=4)
+        add_folds(notebook, answered, lambda id: catalogue.exercise(id).hints)
     for position, options in describe_images(notebook).items():
         notebook.cells[position].metadata["mystnb"] = {"image": options}
     return nbformat.writes(notebook)
