@@ -282,6 +282,7 @@ def fit(
     schedule: LRScheduler | ReduceLROnPlateau | None = None,
     patience: int | None = None,
     report: Callable[[Epoch], object] | None = print,
+    history: History | None = None,
 ) -> History:
     """Train, and return what was measured; the model keeps the weights of its best epoch.
 
@@ -300,10 +301,12 @@ def fit(
         schedule: a scheduler of torch that takes one step after each epoch.
         patience: stop after so many epochs without a better validation loss.
         report: called with each ``Epoch``; None for silence.
+        history: that of a training which goes on here; its epochs count as done.
 
     Built in chapter 6.
     """
-    history = History()
+    history = History() if history is None else history
+    history.ended = ""
     with keeping_best(model.to(device), history):
         while not finished(history, epochs, patience):
             loss = train_epoch(model, loss_function, optimizer, train_loader, device=device)

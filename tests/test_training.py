@@ -407,3 +407,51 @@ def test_the_history_keeps_a_copy_of_the_weights():
         model[0].weight.zero_()
 
     assert same(kept, history.best_weights)
+
+
+# going on
+
+
+def test_a_history_that_is_handed_in_counts_as_done():
+    model, history = small_model(), training.History()
+
+    train(model, epochs=2, history=history)
+    train(model, epochs=5, history=history)
+
+    assert [epoch.number for epoch in history.epochs] == [1, 2, 3, 4, 5]
+    assert history.ended == "all 5 epochs are done"
+
+
+def test_two_trainings_with_one_history_equal_one_training():
+    at_once, in_two = small_model(), small_model()
+    batches, optimizer = loader(rows()), sgd(in_two)
+    options = {"device": CPU, "report": None}
+
+    torch.manual_seed(3)
+    whole = train(at_once, epochs=4)
+    torch.manual_seed(3)
+    history = training.History()
+    for epochs in (1, 4):
+        training.fit(
+            in_two,
+            F.cross_entropy,
+            optimizer,
+            batches,
+            epochs=epochs,
+            history=history,
+            **options,
+        )
+
+    assert history.losses == whole.losses
+    assert same(state(at_once), state(in_two))
+
+
+def test_patience_looks_back_beyond_the_place_where_a_training_goes_on():
+    losses = [3.0, 1.0, 2.0, 2.0, 2.0, 2.0]
+    history = training.History()
+
+    scripted(losses, epochs=3, history=history)
+    history.best_weights = None  # those of the first model
+    _, history = scripted(losses[3:], epochs=9, patience=3, history=history)
+
+    assert len(history.epochs) == 5
