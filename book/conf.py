@@ -20,7 +20,7 @@ extensions = ["myst_nb", "sphinx_external_toc", "sphinx_copybutton", "course_boo
 
 # the reading order; solutions are pages too, but stand outside it
 external_toc_path = "book/_toc.yml"
-include_patterns = ["book/*.md", "notebooks/**.ipynb"]
+include_patterns = ["book/**.md", "notebooks/**.ipynb"]
 exclude_patterns = ["**.ipynb_checkpoints"]
 
 nb_execution_mode = "off"
@@ -62,6 +62,10 @@ html_theme_options = {
     "footer_content_items": ["extra-footer.html"],
     "extra_footer": "Code: BSD-3-Clause. Text and figures: CC BY 4.0.",
 }
+
+# the instructor's copy of the book holds the key to exercises and quizzes; course.py book
+# --for-instructors builds it, into a folder of its own
+course_answers = os.environ.get("COURSE_ANSWERS", "") == "1"
 
 # A fork that has an address gets buttons that lead there:
 #   COURSE_REPOSITORY=https://host/owner/name sphinx-build ...

@@ -1,12 +1,13 @@
 """What the course adds to Sphinx; the book's only extension of its own.
 
-It writes the table of chapters from the notebooks, puts a bar with minutes, exercises and slides
-above each chapter, gives every plot its text, and lays the decks and the browser assets beside
-the pages, so that ``_build/book`` is one folder that works wherever it is put.
+It writes the table of chapters, the list of terms and the instructor pages from the notebooks,
+folds hints and an answer below each exercise, puts a bar with minutes, exercises and slides above
+each chapter, gives every plot its text, and lays the decks and the browser assets beside the
+pages, so that ``_build/book`` is one folder that works wherever it is put.
 
 Kind:    plumbing
 Public:  chapter_table, setup
-Imports: Sphinx; build_slides and chapters from tools/
+Imports: Sphinx; build_slides and chapters from tools/; the modules beside it; course_utils.checks
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ import build_slides  # noqa: E402
 import nbformat  # noqa: E402
 from chapters import Chapter, describe_images, read_chapters  # noqa: E402
 from exercise_pages import add_folds  # noqa: E402
+from schedule import plan_tables  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.errors import ConfigError  # noqa: E402
+from teaching import pages, teaching_page  # noqa: E402
+from terms import find_terms, glossary, terms_page  # noqa: E402
 
 from course_utils.checks import catalogue  # noqa: E402
 
@@ -35,11 +39,18 @@ __all__ = ["chapter_table", "setup"]
 
 TABLE_MARK = "<!-- table of chapters -->"
 ADDRESS_MARK = "<address of this repository>"
+PAGES_MARK = "<!-- instructor pages -->"
+PLANS_MARK = "<!-- schedules -->"
+TERMS_MARK = "<!-- terms -->"
+TEACHING = "book/teaching"
+STUB = "# {} · For the instructor\n"
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Connect the pieces; Sphinx calls this."""
     app.add_config_value("course_repository", "", "env", types=frozenset({str}))
+    app.add_config_value("course_answers", False, "env", types=frozenset({bool}))
+    _write_stubs(Path(app.srcdir))
     app.connect("builder-inited", _require_assets)
     app.connect("source-read", _complete_source)
     app.connect("html-page-context", _add_bar)
@@ -56,6 +67,22 @@ def _own_version() -> int:
     """Return a number that changes with this code, so that Sphinx then reads all pages again."""
     own = [*sorted((REPOSITORY / "book").glob("*.py")), REPOSITORY / "tools" / "chapters.py"]
     return zlib.crc32(b"".join(path.read_bytes() for path in own))
+
+
+def _write_stubs(root: Path) -> None:
+    """Give each chapter an instructor page, since Sphinx makes a page of a file only.
+
+    The table of contents names them by a pattern, and ``_complete_source`` fills them.
+    """
+    folder = root / TEACHING
+    folder.mkdir(exist_ok=True)
+    names = {path.stem for path in (root / "notebooks").glob("[0-9][0-9]_*.ipynb")}
+    for path in folder.glob("*.md"):
+        if path.stem not in names:
+            path.unlink()
+    for name in names:
+        if not (folder / f"{name}.md").exists():
+            (folder / f"{name}.md").write_text(STUB.format(int(name[:2])), encoding="utf-8")
 
 
 def chapter_table(chapters: list[Chapter], prefix: str = "") -> str:
@@ -91,15 +118,57 @@ def _require_assets(app: Sphinx) -> None:
 
 
 def _complete_source(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == app.config.root_doc:
-        chapters = read_chapters(_notebooks(app))
+    folder, _, name = docname.rpartition("/")
+    if folder == "book":
         for path in _notebooks(app).rglob("*.ipynb"):
-            app.env.note_dependency(str(path))
-        source[0] = source[0].replace(TABLE_MARK, chapter_table(chapters, "../"))
-        if app.config.course_repository:
-            source[0] = source[0].replace(ADDRESS_MARK, app.config.course_repository)
+            app.env.note_dependency(str(path), docname=docname)
+        for mark, write in _WRITERS.items():
+            if mark in source[0]:
+                source[0] = source[0].replace(mark, write(app))
+    elif folder == TEACHING:
+        source[0] = _instructor_page(app, docname, name)
     elif docname.startswith("notebooks/"):
         source[0] = _prepared(app, docname, source[0])
+
+
+def _terms(app: Sphinx) -> str:
+    contributing = Path(app.srcdir) / "CONTRIBUTING.md"
+    means = glossary(contributing.read_text(encoding="utf-8"))
+    lessons = {
+        chapter.name: nbformat.read(_notebooks(app) / f"{chapter.name}.ipynb", as_version=4)
+        for chapter in read_chapters(_notebooks(app))
+    }
+    return terms_page(find_terms(lessons, list(means)), means, "../notebooks/")
+
+
+# what a page of the book's own gets in place of a mark
+_WRITERS = {
+    TABLE_MARK: lambda app: chapter_table(read_chapters(_notebooks(app)), "../"),
+    ADDRESS_MARK: lambda app: app.config.course_repository or ADDRESS_MARK,
+    PAGES_MARK: lambda app: pages(read_chapters(_notebooks(app))),
+    PLANS_MARK: lambda app: plan_tables(
+        read_chapters(_notebooks(app)),
+        lambda c: f"[{c.number} · {c.title.split(':')[0]}](teaching/{c.name}.md)",
+    ),
+    TERMS_MARK: _terms,
+}
+
+
+def _instructor_page(app: Sphinx, docname: str, name: str) -> str:
+    for folder in ("", "exercises", "solutions"):
+        path = _notebooks(app) / folder / f"{name}.ipynb"
+        app.env.note_dependency(str(path), docname=docname)
+    app.env.note_dependency(str(_checks(name)), docname=docname)
+    [chapter] = [c for c in read_chapters(_notebooks(app)) if c.name == name]
+    return teaching_page(chapter, _notebooks(app), _find, with_answers=app.config.course_answers)
+
+
+def _find(id: str) -> object:
+    return catalogue.question(id) if ".q" in id else catalogue.exercise(id)
+
+
+def _checks(name: str) -> Path:
+    return REPOSITORY / "course_utils" / "checks" / f"ch{name[:2]}.py"
 
 
 def _prepared(app: Sphinx, docname: str, text: str) -> str:
@@ -108,8 +177,7 @@ def _prepared(app: Sphinx, docname: str, text: str) -> str:
         notebook.metadata |= {"orphan": True, "nosearch": True}
     if "/exercises/" in docname:
         solutions = Path(app.srcdir) / f"{docname.replace('/exercises/', '/solutions/')}.ipynb"
-        checks = REPOSITORY / "course_utils" / "checks" / f"ch{solutions.name[:2]}.py"
-        for path in (solutions, checks):
+        for path in (solutions, _checks(solutions.name)):
             app.env.note_dependency(str(path), docname=docname)
         answered = nbformat.read(solutions, as_version=4)
         add_folds(notebook, answered, lambda id: catalogue.exercise(id).hints)

@@ -34,6 +34,13 @@ class Chapter:
     minutes: int
     run_seconds: int
     exercises: int
+    exercise_minutes: int = 0  # of the minutes
+    needs: tuple[int, ...] = ()  # numbers of chapters
+
+    @property
+    def lesson_minutes(self) -> int:
+        """Return what is left of the minutes for the lesson itself."""
+        return self.minutes - self.exercise_minutes
 
 
 def read_chapters(notebooks: Path) -> list[Chapter]:
@@ -63,15 +70,36 @@ def _read(path: Path) -> Chapter:
     markdown = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     heading = re.search(r"^# (?:\d+ · )?(.+)$", markdown, flags=re.MULTILINE)
     course = notebook.metadata.get("course", {})
+    number, minutes = int(path.stem[:2]), course.get("reading_minutes", 0)
+    exercises = _exercises(path)
     return Chapter(
         name=path.stem,
-        number=int(path.stem[:2]),
+        number=number,
         title=heading.group(1) if heading else path.stem,
         goals=_goals(markdown),
-        minutes=course.get("reading_minutes", 0),
+        minutes=minutes,
         run_seconds=course.get("run_seconds", 0),
-        exercises=_count_exercises(path.parent / "exercises" / path.name),
+        exercises=_count_exercises(exercises),
+        # a laboratory for an evening is not part of the chapter's minutes
+        exercise_minutes=min(_exercise_minutes(exercises), minutes // 2),
+        needs=tuple(found for found in _needs(markdown) if found < number),
     )
+
+
+def _exercises(path: Path) -> nbformat.NotebookNode:
+    beside = path.parent / "exercises" / path.name
+    return nbformat.read(beside, as_version=4) if beside.exists() else nbformat.v4.new_notebook()
+
+
+def _exercise_minutes(exercises: nbformat.NotebookNode) -> int:
+    return exercises.metadata.get("course", {}).get("reading_minutes", 0)
+
+
+def _needs(markdown: str) -> list[int]:
+    """Return the chapters that a lesson builds on; one that only helps is not needed."""
+    said = re.search(r"^You need (.+?)(?:\.\s|;|\bhelps\b|\Z)", markdown, re.M | re.S)
+    lists = re.findall(r"chapters?\s+(\d+(?:,?\s+and\s+\d+|,\s*\d+)*)", said[1] if said else "")
+    return sorted({int(number) for found in lists for number in re.findall(r"\d+", found)})
 
 
 def _goals(markdown: str) -> tuple[str, ...]:
@@ -83,11 +111,8 @@ def _goals(markdown: str) -> tuple[str, ...]:
     return tuple(" ".join(goal.split()).rstrip(";.,") for goal in goals)
 
 
-def _count_exercises(path: Path) -> int:
-    if not path.exists():
-        return 0
-    cells = nbformat.read(path, as_version=4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+def _count_exercises(exercises: nbformat.NotebookNode) -> int:
+    code = "\n".join(cell.source for cell in exercises.cells if cell.cell_type == "code")
     return len(set(re.findall(r"""checks\.check\(\s*["']([^"']+)""", code)))
 
 
