@@ -1,11 +1,11 @@
-"""Run a tool of the course from a shell: ``python -m course_utils doctor | speedup | explain``...
+"""Run a tool of the course from a shell: ``python -m course_utils doctor | speedup | warm``...
 
 A command must work when its neighbour cannot: the doctor runs where torch is missing or broken.
 So nothing is imported here before the command is known.
 
 Kind:    plumbing
 Public:  main
-Imports: the standard library; then what the command needs (doctor, workloads, compile_stack...)
+Imports: the standard library; then what the command needs (doctor, workloads, warm...)
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _COMMANDS = {
     "doctor": "check this installation and say what to do (works without torch)",
     "speedup": "measure ready workloads, eager and compiled",
     "explain": "show what every stage of the compiler made of a function in a file",
+    "warm": "compile ahead what the chapters compile, for all users of this Python",
     "where": "show folders, cache and versions",
 }
 
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "doctor": _doctor,
             "speedup": _speedup,
             "explain": _explain,
+            "warm": _warm,
             "where": _where,
         }
         return commands[command](rest)
@@ -190,6 +192,12 @@ def _explain(arguments: list[str]) -> int:
     return command.main(arguments)
 
 
+def _warm(arguments: list[str]) -> int:
+    from course_utils import warm
+
+    return warm.main(arguments)
+
+
 def _cannot_import(command: str, missing: ImportError) -> str:
     return (
         f"{command} needs torch and its companions, and {missing.name} cannot be imported; "
@@ -204,12 +212,17 @@ def _where(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print data instead of lines")
     options = parser.parse_args(arguments)
 
-    found = _places()
+    from course_utils import warmed
+
+    found, parts = _places(), warmed.contents()
     if options.json:
-        print(json.dumps(found, indent=2))
-    else:
-        for name, value in found.items():
-            print(f"{name:<14} {value}")
+        warm = [warmed.as_data(part) for part in parts]
+        print(json.dumps({**found, "compiled ahead": warm}, indent=2))
+        return 0
+    for name, value in found.items():
+        print(f"{name:<14} {value}")
+    for part in parts or ["nothing; `python -m course_utils warm` does"]:
+        print(f"{'compiled ahead':<14} {part}")
     return 0
 
 

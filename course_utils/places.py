@@ -5,7 +5,7 @@ installed, the doctor, which runs when everything is broken, and the notebooks. 
 here, once, with nothing but the standard library.
 
 Kind:    plumbing; no chapter explains it
-Public:  cache_root, cache_setting, compile_cache, my_work, repository
+Public:  cache_root, cache_setting, compile_cache, header_folder, my_work, repository, warm_folder
 Imports: the standard library only; parses under Python 3.7
 """
 
@@ -16,7 +16,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["cache_root", "cache_setting", "compile_cache", "my_work", "repository"]
+__all__ = [
+    "cache_root",
+    "cache_setting",
+    "compile_cache",
+    "header_folder",
+    "my_work",
+    "repository",
+    "warm_folder",
+]
 
 
 def repository():
@@ -98,9 +106,35 @@ def compile_cache(torch_version, capability, root=None):
     return root / "inductor" / f"torch-{torch_version}-{capability}".replace(" ", "_")
 
 
-def _user():
-    # type: () -> str
+def warm_folder(environ=None, prefix=sys.prefix):
+    # type: (...) -> Path
+    """Return the folder of what was compiled ahead for all users of this Python.
+
+    It lies in the environment: the paths of an environment are part of the name of everything
+    compiled with it, and who may write there may change what its users run anyway.
+    ``COURSE_WARM`` names another one.
+    """
+    environ = os.environ if environ is None else environ
+    if environ.get("COURSE_WARM"):
+        return Path(environ["COURSE_WARM"]).expanduser().absolute()
+    return Path(prefix) / "share" / "pytorch-course"
+
+
+def header_folder(temporary=None, user=None):
+    # type: (str | None, str | None) -> Path
+    """Return where TorchInductor keeps torch's headers once they are translated.
+
+    Whatever ``TORCHINDUCTOR_CACHE_DIR`` says, that is among the temporary files of each user.
+    """
+    temporary = tempfile.gettempdir() if temporary is None else temporary
+    user = _user("uid_{}".format(getattr(os, "getuid", int)())) if user is None else user
+    owner = re.sub(r'[\\/:*?"<>|]', "_", user)
+    return Path(temporary, "torchinductor_" + owner, "precompiled_headers")
+
+
+def _user(nameless="user"):
+    # type: (str) -> str
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container may give its user no name
-        return "user"
+        return nameless

@@ -7,7 +7,7 @@ in one line where you are.
 
 Kind:    plumbing; chapter 9 explains the cache, chapter 6 the seeds
 Public:  Place, device, seed, start
-Imports: torch, numpy, places
+Imports: torch, numpy, places, warmed
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_utils import places
+from course_utils import places, warmed
 
 __all__ = ["Place", "device", "seed", "start"]
 
@@ -56,8 +56,9 @@ def start(chapter: int) -> Place:
     """Prepare this notebook's process and return where it runs.
 
     Seeds the random generators with 0, chooses the device, gives compiled kernels a folder of
-    their own (see ``places.compile_cache``) and silences three log lines that say nothing about
-    the reader's code. With ``COURSE_STRICT=1``, as in the tests, a deprecated call is an error.
+    their own (see ``places.compile_cache``) with what was compiled ahead in it, and silences three
+    log lines that say nothing about the reader's code. With ``COURSE_STRICT=1``, as in the tests,
+    a deprecated call is an error.
     """
     seed(0)
     cache = _compile_cache()
@@ -95,6 +96,7 @@ def _compile_cache() -> Path:
     # a folder that the reader chose is the reader's business
     if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
         folder = places.compile_cache(torch.__version__, torch.backends.cpu.get_cpu_capability())
+        warmed.take_over(folder, library=os.path.dirname(torch.__file__))
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     return Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
 

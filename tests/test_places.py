@@ -72,3 +72,16 @@ def test_an_old_python_can_read_it():
     source = Path(places.__file__).read_text(encoding="utf-8")
 
     ast.parse(source, feature_version=(3, 7))
+
+
+def test_what_was_compiled_ahead_lies_in_the_environment_unless_chosen():
+    assert places.warm_folder({}, "/env") == Path("/env/share/pytorch-course")
+    assert places.warm_folder({"COURSE_WARM": "/shared"}, "/env") == Path("/shared")
+
+
+@pytest.mark.parametrize(
+    ("user", "folder"),
+    [("ada", "torchinductor_ada"), (r"CORP\ada:1", "torchinductor_CORP_ada_1")],
+)
+def test_headers_lie_among_the_temporary_files_of_each_user(user, folder):
+    assert places.header_folder("/tmp", user) == Path("/tmp", folder, "precompiled_headers")
