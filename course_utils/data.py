@@ -10,7 +10,7 @@ Digits: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UC
 Repository, 1998, CC BY 4.0; the copy is the test part, as scikit-learn (BSD 3-Clause) ships it.
 Text: the manual of the installed Python (PSF licence) and the docstrings of torch (BSD 3-Clause).
 
-Kind:    plumbing; chapter 5 writes a Dataset by hand
+Kind:    plumbing, but for Images, which chapter 5 builds
 Public:  DownloadError, Images, cifar10, digits, fashion_mnist, names, stratified_split, text
 Imports: torch and places; scikit-learn and torchvision in the functions that need them
 """
@@ -64,7 +64,7 @@ class Images(Dataset):
     """Images and labels as a data set: ``images[i]`` is ``(image, label)``.
 
     ``transform`` is called with each image as it is asked for. Workers of any kind can load this
-    class; a transform of your own must then lie in a module as well.
+    class; a transform of your own must then lie in a module as well. Built in chapter 5.
     """
 
     def __init__(
