@@ -24,7 +24,14 @@ if sys.version_info < (3, 7):  # noqa: UP036 (old Pythons read this file first)
 from course_utils import places
 from launcher.environment import PYTHON, examine, install_development, prepare, versions
 from launcher.shell import ROOT, Stop, call, say, serve
-from launcher.steps import STEPS, changed_notebooks, command_line, quick_steps, run_step
+from launcher.steps import (
+    INSTRUCTORS_BOOK,
+    STEPS,
+    changed_notebooks,
+    command_line,
+    quick_steps,
+    run_step,
+)
 from launcher.student import deliver, first_notebook
 
 
@@ -91,6 +98,9 @@ def make_parser():
     choices = commands.choices
     choices["test"].add_argument("--quick", action="store_true", help="what one lesson needs")
     choices["test"].add_argument("--only", action="append", choices=list(STEPS), help="this step")
+    choices["book"].add_argument(
+        "--for-instructors", action="store_true", help="with the key to exercises and quizzes"
+    )
     choices["where"].add_argument("--json", action="store_true", help="print it for a program")
     return parser
 
@@ -161,17 +171,26 @@ def speedup(options):
 
 
 def book(options):
-    """Build the book from the stored outputs of the notebooks, into _build/book."""
+    """Build the book from the stored outputs of the notebooks, into _build/book.
+
+    With --for-instructors it goes to _build/instructors and holds the key to exercises and quizzes.
+    """
     python = prepare(options)
     install_development(python)
-    code = max(call(command_line(python, words)) for words in STEPS["book"].commands)
+    step = INSTRUCTORS_BOOK if options.for_instructors else STEPS["book"]
+    environ = dict(os.environ, **step.environ)
+    [words] = step.commands
+    code = call(command_line(python, words), environ)
     if code == 0:
-        say(f"The book begins at {ROOT / '_build' / 'book' / 'index.html'}")
+        say(f"The book begins at {ROOT / words[-1] / 'index.html'}")
     return code
 
 
 def slides(options):
-    """Build the slides from the notebooks; further arguments go to tools/build_slides.py."""
+    """Build the slides from the notebooks; with --pdf print them to PDF, too.
+
+    Further arguments go to tools/build_slides.py, such as the names of chapters.
+    """
     return use_tool("tools/build_slides.py", options)
 
 

@@ -30,6 +30,7 @@ REMEDIES = {
     "Chromium": "Linux: sudo apt install chromium, elsewhere: install Chromium or Chrome",
 }
 UNIT_TESTS = ("pytest", "-n", "2", "tests", "--ignore", "tests/browser")
+BOOK = ("sphinx", "-c", "book", "-b", "html", "-W", "--keep-going", ".")
 STRICT = ("pytest", "-n", "2", "--dist", "loadfile", "--nbval", "--nbval-current-env")
 STRICT += ("--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "--nbval-cell-timeout", "120")
 LINT = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
@@ -41,13 +42,14 @@ STEPS = {
     "notebooks-default": Step(
         ((*STRICT, "notebooks"),), ("a C++ compiler",), {"ATEN_CPU_CAPABILITY": "default"}
     ),
-    "book": Step(
-        (("sphinx", "-c", "book", "-b", "html", "-W", "--keep-going", ".", "_build/book"),),
-        ("npm",),
-    ),
+    "book": Step(((*BOOK, "_build/book"),), ("npm",)),
     "slides": Step((("tools/build_slides.py",),), ("npm",)),
     "browser": Step((("pytest", "tests/browser"),), ("npm", "Chromium")),
 }
+
+
+# the book with the key to exercises and quizzes, beside the one that students get
+INSTRUCTORS_BOOK = Step(((*BOOK, "_build/instructors"),), ("npm",), {"COURSE_ANSWERS": "1"})
 
 
 def quick_steps(changed):

@@ -928,6 +928,30 @@ def test_without_a_repository_every_notebook_counts_as_changed(made, tmp_path, m
     assert len(steps.changed_notebooks()) == 3
 
 
+# the book
+
+
+@pytest.mark.parametrize(
+    ("flags", "folder", "answers"),
+    [([], "_build/book", None), (["--for-instructors"], "_build/instructors", "1")],
+)
+def test_the_key_is_built_on_demand_into_a_folder_of_its_own(
+    monkeypatch, capsys, flags, folder, answers
+):
+    ran = []
+    monkeypatch.delenv("COURSE_ANSWERS", raising=False)
+    monkeypatch.setattr(course, "prepare", lambda options: "python")
+    monkeypatch.setattr(course, "install_development", lambda python: None)
+    monkeypatch.setattr(course, "call", lambda *words: ran.append(words) or 0)
+
+    course.main(["book", *flags])
+
+    [(command, environ)] = ran
+    assert command[-2:] == [".", folder]
+    assert environ.get("COURSE_ANSWERS") == answers
+    assert str(ROOT / folder / "index.html") in capsys.readouterr().out
+
+
 # where and doctor
 
 

@@ -15,6 +15,7 @@ import yaml
 from bs4 import BeautifulSoup
 from chapters import Chapter, describe_images, read_chapters
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from print_slides import find_chromium
 from slide_outline import ROOM, outline
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,6 +231,50 @@ def test_build_writes_a_deck_per_chapter_and_a_page_that_lists_them(tmp_path: Pa
     index = (tmp_path / "slides" / "index.html").read_text(encoding="utf-8")
     assert '<a href="07_compile.html">A title</a>' in index
     assert (tmp_path / "slides" / "images" / "07_x.svg").exists()
+
+
+# ---- on paper ----------------------------------------------------------------------------------
+
+
+def test_without_a_chromium_a_pdf_is_one_clear_sentence_and_no_deck_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.setattr(build_slides, "find_chromium", lambda: None)
+    monkeypatch.setattr(build_slides, "build", lambda *_: pytest.fail("it built"))
+    monkeypatch.setattr(Path, "is_dir", lambda self: True)
+
+    with pytest.raises(SystemExit) as end:
+        build_slides.main(["--pdf"])
+
+    said = capsys.readouterr().err
+    assert end.value.code == 1
+    assert "needs Chromium" in said and "?print-pdf" in said
+    assert said.count("\n") == 1
+
+
+def test_any_relative_of_chromium_prints():
+    there = {"google-chrome": "/opt/chrome", "chrome": "/other"}
+
+    assert find_chromium(there.get) == "/opt/chrome"
+    assert find_chromium({}.get) is None
+
+
+def test_each_printed_deck_is_told_as_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+):
+    decks = [tmp_path / "03_tensors.html", tmp_path / "04_autograd.html"]
+    for deck in decks:
+        deck.with_suffix(".pdf").write_bytes(b"x" * 200_000)
+    printed = [(deck.with_suffix(".pdf"), 50) for deck in decks]
+    monkeypatch.setattr(build_slides, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(Path, "is_dir", lambda self: True)
+    monkeypatch.setattr(build_slides, "find_chromium", lambda: "chromium")
+    monkeypatch.setattr(build_slides, "build", lambda *_: decks)
+    monkeypatch.setattr(build_slides, "print_decks", lambda *_: iter(printed))
+
+    build_slides.main(["--pdf"])
+
+    assert "1 of 2: 03_tensors.pdf, 50 pages, 0.2 MB\n2 of 2: 04" in capsys.readouterr().out
 
 
 # ---- what the notebooks say about themselves ---------------------------------------------------

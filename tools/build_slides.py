@@ -2,6 +2,7 @@
 
     python tools/build_slides.py              # all chapters, to _build/slides
     python tools/build_slides.py 03_tensors   # this one
+    python tools/build_slides.py --pdf        # to PDF as well, with Chromium
 
 Nothing is executed and nothing is fetched: a deck shows what the tests compared, and loads
 reveal.js, MathJax and the widgets from ``_build/vendor``. In a deck press S for the speaker's
@@ -9,7 +10,7 @@ window, F for full screen, and add ``?print-pdf`` to the address to print it.
 
 Kind:    plumbing
 Public:  build, main, render
-Imports: nbconvert, markdown-it-py, chapters, slide_outline
+Imports: nbconvert, markdown-it-py, chapters, print_slides, slide_outline
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import nbformat
 from chapters import Chapter, describe_images, read_chapters
 from jinja2 import Environment, FileSystemLoader, pass_context
 from nbconvert.exporters import HTMLExporter
+from print_slides import find_chromium, print_decks
 from pygments.formatters import HtmlFormatter
 from slide_outline import MARKDOWN, Slide, outline
 
@@ -136,15 +138,30 @@ def main(arguments: list[str] | None = None) -> None:
     """Build the decks named on the command line and say where they are."""
     parser = argparse.ArgumentParser(description="Turn the notebooks into decks of slides.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as 03_tensors; all if none")
-    wanted = parser.parse_args(arguments).names
+    parser.add_argument("--pdf", action="store_true", help="print each deck to PDF with Chromium")
+    options = parser.parse_args(arguments)
     known = [chapter.name for chapter in read_chapters(NOTEBOOKS)]
-    unknown = sorted(set(wanted) - set(known))
+    unknown = sorted(set(options.names) - set(known))
     if unknown:
         parser.error(f"no chapter {unknown[0]}; there are {', '.join(known)}")
     if not (REPOSITORY / "_build" / "vendor").is_dir():
         parser.exit(1, "_build/vendor is missing. Run: npm ci && python tools/vendor_assets.py\n")
-    for path in build(SLIDES, wanted or None):
+    chromium = find_chromium() if options.pdf else None
+    if options.pdf and chromium is None:
+        parser.exit(
+            1,
+            "A PDF needs Chromium or Chrome; Linux: sudo apt install chromium, elsewhere install "
+            "either. Or add ?print-pdf to a deck's address and print it from your browser.\n",
+        )
+    decks = build(SLIDES, options.names or None)
+    for path in decks:
         print(path.relative_to(REPOSITORY))
+    if chromium:
+        for number, (path, pages) in enumerate(print_decks(decks, chromium), 1):
+            size = path.stat().st_size / 1e6
+            where = path.relative_to(REPOSITORY)
+            # at once, since a deck takes some seconds
+            print(f"{number} of {len(decks)}: {where}, {pages} pages, {size:.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

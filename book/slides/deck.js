@@ -24,13 +24,15 @@
     }
   }
 
-  // a printed table keeps its columns: it gets smaller before its lines are broken
+  // a printed table keeps its columns: it gets smaller before its lines are broken; more than once
+  // where the slide gets narrower, as on its way to paper
   function narrow(printed) {
-    if (printed.style.cssText) return;
-    const share = printed.clientWidth / printed.scrollWidth;
-    if (share >= 1) return;
+    if (printed.clientWidth >= printed.scrollWidth) return;
+    const before = Number(printed.dataset.share || 1);
+    const share = (before * printed.clientWidth) / printed.scrollWidth;
+    printed.dataset.share = share;
     if (share < 0.65) printed.style.whiteSpace = "pre-wrap";
-    else printed.style.fontSize = `${0.74 * share}em`;
+    printed.style.fontSize = share < 0.65 ? "" : `${0.74 * share}em`;
   }
 
   // a picture alone on its slide takes the room that is left
@@ -63,7 +65,9 @@
     plugins: [RevealNotes],
   });
   window.deck = deck;
-  deck.initialize().then(() => {
+  // on their way to paper the slides have other widths for a moment, and what got small stays so
+  const laidOut = new Promise((go) => deck.on("pdf-ready", go));
+  deck.initialize().then(() => deck.isPrintView() && laidOut).then(() => {
     for (const slide of document.querySelectorAll(".slides section")) {
       grown.observe(slide);
       for (const piece of slide.children) grown.observe(piece);
