@@ -3,7 +3,10 @@
 Graphs are captured here and not built, so these tests need no C++ compiler and assert no time.
 """
 
+import importlib.util
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +14,7 @@ from torch import nn
 
 from course_utils import workloads
 from course_utils.benchmark import Comparison, Timing
-from course_utils.workloads import Host, Pair, Recipes, Workload, recipe
+from course_utils.workloads import Host, Pair, Recipes, Workload, onnx_runtime, recipe
 
 HOST = Host("2.14.1", "cpu", capability="AVX2", threads=2, cores=2, load=None, date="2026-05-01")
 
@@ -48,6 +51,8 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", captures)
     monkeypatch.setattr(recipe, "_computes_bfloat16", lambda: True)
+    # exporting a model takes seconds: a test of its own does it
+    monkeypatch.setattr(onnx_runtime, "missing", lambda: "not installed")
     return asked
 
 
@@ -133,6 +138,7 @@ def test_what_is_of_no_use_for_a_formula_is_one_line_each(asked, mine, monkeypat
         "bfloat16: this CPU has no instructions for it",
         "compiled, freezing: there are no weights to freeze",
         "together, bfloat16: this CPU has no instructions for it",
+        "ONNX Runtime: not installed",
     ]
     assert all(line in str(found) for line in found.unavailable)
 
@@ -146,6 +152,7 @@ def test_without_a_compiler_the_eager_recipes_are_shown(mine, monkeypatch):
         return lambda *args: (_ for _ in ()).throw(RuntimeError("InvalidCxxCompiler: none"))
 
     monkeypatch.setattr(torch, "compile", fails)
+    monkeypatch.setattr(onnx_runtime, "missing", lambda: "not installed")
     mine(Watched(), IMAGES)
 
     found = workloads.recipes("mine", rounds=5)
@@ -168,6 +175,111 @@ def test_wrong_results_are_named_in_place_of_the_verdict():
     assert lines[3].endswith("1.0e-02  slower")
     assert "<td>wrong results</td>" in found._repr_html_()
     assert json.loads(json.dumps(workloads.recipes_as_data(found)))["recipes"][1]["is_wrong"]
+
+
+def timed(**seconds):
+    return Comparison({name: Timing(0.1, (one,) * 5) for name, one in seconds.items()})
+
+
+def test_every_way_is_held_against_onnx_runtime_too():
+    timings = timed(**{"eager": 4.0, "compiled": 1.0, "ONNX Runtime": 2.0})
+
+    found = Recipes(HOST, "cnn3", timings, {"compiled": 0.0, "ONNX Runtime": 0.0})
+
+    assert {name: ratio.value for name, ratio in found.over_onnx.items()} == {
+        "eager": 0.5,
+        "compiled": 2.0,
+    }
+    lines = str(found).splitlines()
+    assert "over ONNX Runtime" in lines[0]
+    assert "4.00 (4.00 to 4.00)  2.00 (2.00 to 2.00)" in lines[2]
+    recipes = workloads.recipes_as_data(found)["recipes"]
+    assert [one["over_onnx_runtime"] and one["over_onnx_runtime"]["value"] for one in recipes] == [
+        0.5,
+        2.0,
+        None,
+    ]
+
+
+def test_without_onnx_runtime_its_column_is_left_out():
+    found = Recipes(HOST, "cnn3", timed(eager=4.0, compiled=1.0), {"compiled": 0.0})
+
+    assert found.over_onnx == {}
+    assert "ONNX" not in str(found)
+    assert workloads.recipes_as_data(found)["recipes"][1]["over_onnx_runtime"] is None
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        ({"onnx", "onnxscript", "onnxruntime"}, ""),
+        ({"onnx", "onnxscript"}, "not installed; `python -m pip install onnxruntime` adds it"),
+        (set(), "not installed; `python -m pip install onnx onnxscript onnxruntime` adds it"),
+    ],
+)
+def test_packages_that_are_missing_are_named_with_their_command(there, told, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name in there or None)
+
+    assert onnx_runtime.missing() == told
+
+
+class Double(nn.Module):
+    """The smallest model that an exporter takes."""
+
+    def forward(self, x):  # noqa: D102
+        return x * 2
+
+
+@pytest.mark.parametrize("function", [Double(), lambda x: x * 2], ids=["model", "formula"])
+def test_onnx_runtime_gets_the_same_input_and_exports_in_its_first_call(function, monkeypatch):
+    x, asked = torch.arange(4.0), []
+    session = FakeSession(asked)
+    monkeypatch.setitem(sys.modules, "onnxruntime", session)
+    monkeypatch.setattr(torch.onnx, "export", session.export)
+
+    call = onnx_runtime.in_onnx_runtime(function, (x,))
+    before = list(asked)
+    results = [call(), call()]
+
+    assert before == []
+    assert all(result.equal(x * 2) for result in results)
+    assert asked == ["export", f"session on {torch.get_num_threads()}", "run", "run"]
+
+
+class FakeSession:
+    """What onnxruntime and the exporter look like from outside; it notes what was asked of it."""
+
+    def __init__(self, asked):  # noqa: D107
+        self.asked, self.SessionOptions, self.model_proto = asked, lambda: SimpleNamespace(), self
+
+    def export(self, model, inputs, dynamo, verbose):  # noqa: D102
+        self.asked.append("export")
+        self.model = model
+        return self
+
+    def SerializeToString(self):  # noqa: D102
+        return b"model"
+
+    def InferenceSession(self, model, options, providers):  # noqa: D102
+        self.asked.append(f"session on {options.intra_op_num_threads}")
+        return self
+
+    def get_inputs(self):  # noqa: D102
+        return [SimpleNamespace(name="x")]
+
+    def run(self, outputs, fed):  # noqa: D102
+        self.asked.append("run")
+        return [self.model(torch.from_numpy(fed["x"])).numpy()]
+
+
+@pytest.mark.skipif(bool(onnx_runtime.missing()), reason="the extra `deployment` is not installed")
+def test_onnx_runtime_itself_gives_the_models_numbers():
+    torch.manual_seed(0)
+    model, images = nn.Conv2d(3, 4, kernel_size=3).requires_grad_(False), torch.rand(2, 3, 8, 8)
+
+    result = onnx_runtime.in_onnx_runtime(model, (images,))()
+
+    torch.testing.assert_close(result, model(images))
 
 
 def test_a_result_that_is_not_a_number_is_wrong():

@@ -28,6 +28,12 @@ def _resnet18(device: torch.device) -> Pair:
     return _model(resnet18(weights=None), torch.rand(2, 3, 96, 96, device=device))
 
 
+def _resnet18_batch(device: torch.device) -> Pair:
+    from torchvision.models import resnet18
+
+    return _model(resnet18(weights=None), torch.rand(8, 3, 128, 128, device=device))
+
+
 def _mlp(device: torch.device) -> Pair:
     return _model(_Mlp(), torch.randn(256, 64, device=device))
 
@@ -186,6 +192,12 @@ MODELS = (
         "ResNet-18, two images of 96 × 96",
         "Most time goes into convolutions, which come from the same library either way.",
         _resnet18,
+    ),
+    Workload(
+        "resnet18_batch",
+        "ResNet-18, eight images of 128 × 128",
+        "As above with more to compute: here a memory format counts more than compiling.",
+        _resnet18_batch,
     ),
     Workload(
         "mlp",

@@ -2,11 +2,13 @@
 
 A recipe that helps one model slows another down, so every one is shown, losses too, with how far
 its results lie from plain eager float32. Float32 may differ by rounding; bfloat16 keeps three
-digits of a number, and may differ by a twentieth of the largest result.
+digits of a number, and may differ by a twentieth of the largest result. Where ONNX Runtime is
+installed it runs the same model on the same input in the same rounds, since a speed-up over eager
+alone says little about how fast a machine can be.
 
 Kind:    plumbing; chapter 7 names the recipes
 Public:  Recipes, measure_recipes, recipes_as_data
-Imports: torch, benchmark, compile_stack, runtime, failures, outcome, work
+Imports: torch, benchmark, compile_stack, runtime, failures, onnx_runtime, outcome, work
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from torch import nn
 
 from course_utils import benchmark, compile_stack, runtime
 from course_utils.benchmark import Comparison, Ratio, readable_seconds
+from course_utils.workloads import onnx_runtime
 from course_utils.workloads.failures import in_words, switched_off
 from course_utils.workloads.outcome import (
     ENOUGH_SECONDS,
@@ -41,6 +44,7 @@ _BFLOAT16 = 5e-2  # of the largest result; eight bits of each number, through ma
 class Recipe:
     """One way to run a model; ``compile`` holds the arguments of torch.compile, None is eager."""
 
+    onnx: bool = False
     channels_last: bool = False
     bfloat16: bool = False
     freezing: bool = False
@@ -53,6 +57,7 @@ class Recipe:
         return _BFLOAT16 if self.bfloat16 else _ROUNDING
 
 
+ONNX = "ONNX Runtime"
 _ALL = {"freezing": True, "max_autotune": True}  # a mode and options exclude each other
 
 _RECIPES = {
@@ -67,6 +72,7 @@ _RECIPES = {
     "together, bfloat16": Recipe(
         channels_last=True, bfloat16=True, freezing=True, compile={"options": _ALL}
     ),
+    ONNX: Recipe(onnx=True),
 }
 
 
@@ -90,6 +96,14 @@ class Recipes:
         return self.timings.ratios
 
     @property
+    def over_onnx(self) -> dict[str, Ratio]:
+        """The speed-up of each way over ONNX Runtime, empty where that was not measured."""
+        timings = dict(self.timings.timings)
+        if ONNX not in timings:
+            return {}
+        return Comparison({ONNX: timings.pop(ONNX), **timings}).ratios
+
+    @property
     def wrong(self) -> tuple[str, ...]:
         """The recipes whose results differ by more than they may."""
         found = self.differences.items()
@@ -106,7 +120,9 @@ class Recipes:
         return html_table(self._rows(), self._notes())
 
     def _rows(self) -> list[list[str]]:
-        rows = [[self.workload, "first call", "per call", "speed-up (95 %)", "difference", ""]]
+        heads = [self.workload, "first call", "per call", "speed-up (95 %)"]
+        over_onnx = self.over_onnx
+        rows = [[*heads, *([f"over {ONNX}"] if over_onnx else []), "difference", ""]]
         for name, timing in self.timings.timings.items():
             is_baseline = name == self.timings.baseline
             rows.append(
@@ -115,6 +131,7 @@ class Recipes:
                     readable_seconds(timing.first_call),
                     readable_seconds(timing.median),
                     "1.00" if is_baseline else str(self.timings.ratio(name)),
+                    *([str(over_onnx.get(name, "1.00"))] if over_onnx else []),
                     "–" if is_baseline else f"{self.differences[name]:.1e}",
                     "wrong results" if name in self.wrong else self.timings.verdict(name),
                 ]
@@ -191,6 +208,7 @@ def recipes_as_data(found: Recipes) -> dict[str, object]:
                 "seconds_per_call": timing.median,
                 "spread": timing.spread,
                 "speed_up": dataclasses.asdict(found.timings.ratio(name)),
+                "over_onnx_runtime": _over_onnx(found, name),
                 "verdict": found.timings.verdict(name),
                 "difference": found.differences.get(name),
                 "tolerance": _RECIPES[name].tolerance,
@@ -202,10 +220,17 @@ def recipes_as_data(found: Recipes) -> dict[str, object]:
     }
 
 
+def _over_onnx(found: Recipes, name: str) -> dict[str, float] | None:
+    ratio = found.over_onnx.get(name)
+    return None if ratio is None else dataclasses.asdict(ratio)
+
+
 def _obstacle(recipe: Recipe, pair: Pair) -> str:
     """Return why a recipe is of no use here, or nothing."""
     has_images = any(tensor.ndim == 4 for tensor in pair.inputs)
     is_together = recipe.channels_last and recipe.compile is not None
+    if recipe.onnx:
+        return onnx_runtime.missing()
     if recipe.threads and torch.get_num_threads() == recipe.threads:
         return "this process has no more threads than that"
     if recipe.channels_last and not has_images and not is_together:
@@ -225,6 +250,8 @@ def _computes_bfloat16() -> bool:
 
 def _prepared(recipe: Recipe, pair: Pair) -> Callable[[], torch.Tensor]:
     """Return a call of the workload's function by a recipe, on copies of its weights."""
+    if recipe.onnx:
+        return onnx_runtime.in_onnx_runtime(pair.function, pair.inputs)
     look: dict[str, object] = {"dtype": torch.bfloat16} if recipe.bfloat16 else {}
     inputs = [tensor.to(**look) if tensor.is_floating_point() else tensor for tensor in pair.inputs]
     if recipe.channels_last:
