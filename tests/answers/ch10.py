@@ -35,8 +35,6 @@ def weights(channels_in, channels_out, kernel, bias, reach=True, biases=None):
 
 # 10.3
 
-SAME = [0, 1, 0, 1]
-
 
 def convolve_by_loops(image, weight):
     out, _, size, _ = weight.shape
@@ -57,6 +55,11 @@ def convolve_by_unfold(image, weight):
 
 def convolve_by_fft_like_turn(image, weight):
     return convolve_by_loops(image, weight.flip((2, 3)))
+
+
+def convolve_to_the_same_size(image, weight):
+    before, after = (weight.shape[-1] - 1) // 2, weight.shape[-1] // 2
+    return convolve_by_loops(F.pad(image, [before, after, before, after]), weight)
 
 
 # 10.4
@@ -269,7 +272,7 @@ ANSWERS = {
             (lambda x, w: convolve_by_loops(x, w.transpose(2, 3)), "transposed the window"),
             (lambda x, w: convolve_by_loops(x, w).sum(0)[None], "added the kernels up"),
             (lambda x, w: convolve_by_loops(x, w) / len(x), "took the mean over the channels"),
-            (lambda x, w: F.conv2d(F.pad(x[None], SAME), w)[0], "kept the size of the image"),
+            (convolve_to_the_same_size, "kept the size of the image"),
             (lambda x, w: F.conv2d(x[None], w), "the shape is (1, 1, 1, 1), expected (1, 1, 1)"),
         ],
     ),
