@@ -24,6 +24,7 @@ _COMMANDS = {
     "speedup": "measure ready workloads, eager and compiled",
     "explain": "show what every stage of the compiler made of a function in a file",
     "warm": "compile ahead what the chapters compile, for all users of this Python",
+    "ledger": "ask this machine again about each public claim that chapter 18 collects",
     "where": "show folders, cache and versions",
 }
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "speedup": _speedup,
             "explain": _explain,
             "warm": _warm,
+            "ledger": _ledger,
             "where": _where,
         }
         return commands[command](rest)
@@ -196,6 +198,18 @@ def _warm(arguments: list[str]) -> int:
     from course_utils import warm
 
     return warm.main(arguments)
+
+
+def _ledger(arguments: list[str]) -> int:
+    try:
+        from course_utils import runtime
+        from course_utils.ledger import command
+    except ImportError as missing:
+        print(_cannot_import("ledger", missing), file=sys.stderr)
+        return 1
+    if not {"-h", "--help"} & set(arguments):
+        runtime.start(0)
+    return command.main(arguments)
 
 
 def _cannot_import(command: str, missing: ImportError) -> str:

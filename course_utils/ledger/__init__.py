@@ -6,7 +6,7 @@ contradicts names itself. What reading decided says what was read; what nothing 
 says what it would take.
 
 Kind:    plumbing; chapter 18 shows it
-Public:  Claim, Result, Run, Seen, VERDICTS, check, claim, claims, need, probe_of, run, weigh
+Public:  Claim, Result, Run, Seen, VERDICTS, ask, check, claim, claims, need, probe_of, run, weigh
 Imports: the standard library; compile_stack, runtime and torch once a probe is asked for
 """
 
@@ -20,7 +20,7 @@ from course_utils.ledger.evidence import Seen, need, probe_of, weigh
 from course_utils.ledger.shelf import claim, claims
 
 if TYPE_CHECKING:
-    from course_utils.ledger.runner import Result, Run, check, run
+    from course_utils.ledger.runner import Result, Run, ask, check, run
 
 __all__ = [
     "VERDICTS",
@@ -28,6 +28,7 @@ __all__ = [
     "Result",
     "Run",
     "Seen",
+    "ask",
     "check",
     "claim",
     "claims",
@@ -37,7 +38,7 @@ __all__ = [
     "weigh",
 ]
 
-_NEEDS_TORCH = {"Result", "Run", "check", "run"}
+_NEEDS_TORCH = {"Result", "Run", "ask", "check", "run"}
 
 
 def __getattr__(name: str) -> object:

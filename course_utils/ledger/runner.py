@@ -4,7 +4,8 @@ A probe must not be helped or hindered by the one before it. So each gets a torc
 no compilation, the same seed, the environment as it was, and nobody who listens to its noise.
 
 Kind:    plumbing
-Public:  AS_STORED, BROKEN, BY_READING, DIFFERS, NOT_HERE, OPEN_STILL, Result, Run, check, run
+Public:  AS_STORED, BROKEN, BY_READING, DIFFERS, NOT_HERE, OPEN_STILL, Result, Run, ask, check,
+         judge, run
 Imports: ledger.claim, ledger.evidence, ledger.shelf, compile_stack, runtime; torch
 """
 
@@ -35,7 +36,9 @@ __all__ = [
     "OPEN_STILL",
     "Result",
     "Run",
+    "ask",
     "check",
+    "judge",
     "run",
 ]
 
@@ -129,6 +132,15 @@ def _saw(result: Result) -> str:
 
 def _counts(counted: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counted.items())
+
+
+def ask(id: str) -> Result:
+    """Run the probe of one claim.
+
+    >>> ask("S3-19").live
+    'true'
+    """
+    return run(id).results[0]
 
 
 def run(*ids: str, report: Callable[[str], None] | None = None) -> Run:

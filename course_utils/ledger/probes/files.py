@@ -53,7 +53,7 @@ def dynamo_sees_two_torches() -> Seen:
 @decides("S0-20")
 def success_is_announced() -> Seen:
     """Search the sources for both messages."""
-    return _quoted("Graph compiled with", "Compiled function %s with backend")
+    return _quoted("Graph compiled with", "with backend inductor")
 
 
 @decides("S0-6")

@@ -2,7 +2,7 @@
 
 Kind:    plumbing
 Public:  build, requirements
-Imports: ledger.evidence; torch, packaging
+Imports: ledger.evidence, probes.files; torch, packaging
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from course_utils.ledger.evidence import Seen, decides, need, weigh
+from course_utils.ledger.probes.files import compiler_sources
 
 __all__ = ["build", "requirements"]
 
@@ -87,8 +88,6 @@ def capability_7_0_is_enough() -> Seen:
     """Compare what Triton asks for with the oldest generation that this build holds code for."""
     need(build(), "a CUDA build of torch")
     oldest = min(int(arch.removeprefix("sm_")) for arch in torch.cuda.get_arch_list())
-    from course_utils.ledger.probes.files import compiler_sources
-
     asked = "CUDA Capability >= 7.0" in compiler_sources()
     evidence = f"Triton asks for 7.0, the build begins at {oldest / 10}"
     return weigh(evidence, asked, oldest <= 70)

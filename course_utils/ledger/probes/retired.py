@@ -78,8 +78,8 @@ def scripting_is_for_branches() -> Seen:
         scripted = torch.jit.script(_signed)
         right = all(torch.equal(scripted(x), _signed(x)) for x in (torch.ones(2), -torch.ones(2)))
     warned = any("deprecated" in text for text in told)
-    return weigh(f"both branches right, {'deprecated' if warned else 'no warning'}", right,
-                 not warned)  # fmt: skip
+    evidence = f"both branches right, {'deprecated' if warned else 'no warning'}"
+    return weigh(evidence, right, not warned)
 
 
 @decides("S2-2")

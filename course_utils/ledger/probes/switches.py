@@ -4,8 +4,8 @@ Some claims are about a Python that has not started yet, and some would leave a 
 a debugger, a group of processes, workers. Each program stands in ``ledger/alone/``.
 
 Kind:    plumbing
-Public:  alone_under_debugger, compiled_anyway, one_rank, switched, with_workers, without_compiler
-Imports: ledger.evidence; torch
+Public:  alone_under_debugger, in_adverse_conditions, one_rank, switched, without_compiler
+Imports: ledger.evidence, probes.files; torch
 """
 
 from __future__ import annotations
@@ -17,36 +17,45 @@ from pathlib import Path
 import torch
 
 from course_utils.ledger.evidence import Seen, decides, in_child, need, observation, weigh
+from course_utils.ledger.probes.files import compiler_sources
 
 __all__ = [
     "alone_under_debugger",
-    "compiled_anyway",
+    "in_adverse_conditions",
     "one_rank",
     "switched",
-    "with_workers",
     "without_compiler",
 ]
 
 
 @observation
-def compiled_anyway() -> tuple[dict, str]:
-    """Compile without torchvision, with another nvcc on the path, under three loud variables."""
+def in_adverse_conditions() -> tuple[dict, str]:
+    """Compile without torchvision, with another nvcc, under loud variables, beside workers."""
     with tempfile.TemporaryDirectory() as folder:
         nvcc = Path(folder, "nvcc")
         nvcc.write_text("#!/bin/sh\necho Cuda compilation tools, release 12.4\n", encoding="utf-8")
         nvcc.chmod(0o755)
         return in_child(
-            "compile_anyway",
+            "in_adverse_conditions",
             PATH=os.pathsep.join([folder, os.environ.get("PATH", "")]),
             TORCHDYNAMO_VERBOSE="1",
             TORCHDYNAMO_LOG_LEVEL="2",
         )
 
 
-@decides("S0-5", "S0-23")
+@decides("S0-5")
+def conda_and_torchvision_stop_dynamo() -> Seen:
+    """Compile where torchvision cannot be imported, and search the sources for conda's setting."""
+    said, _ = in_adverse_conditions()
+    reads_conda = "auto_activate" in compiler_sources()
+    evidence = "compiled, and right, without torchvision; no source names conda's setting"
+    return weigh(evidence, not said["equal"], reads_conda)
+
+
+@decides("S0-23")
 def torchvision_is_needed() -> Seen:
     """Compile where torchvision cannot be imported."""
-    said, _ = compiled_anyway()
+    said, _ = in_adverse_conditions()
     right = "compiled, and right" if said["equal"] else "compiled, and wrong"
     return weigh(f"{right}, without torchvision", not said["equal"])
 
@@ -55,7 +64,7 @@ def torchvision_is_needed() -> Seen:
 def another_nvcc_breaks_it() -> Seen:
     """Compile where an nvcc that calls itself 12.4 comes first on the path."""
     need(os.name == "posix", "a system on which a script can stand in for nvcc")
-    said, _ = compiled_anyway()
+    said, _ = in_adverse_conditions()
     right = "compiled, and right" if said["equal"] else "compiled, and wrong"
     return weigh(f"{right}, beside an nvcc of 12.4", not said["equal"])
 
@@ -63,7 +72,7 @@ def another_nvcc_breaks_it() -> Seen:
 @decides("S0-19")
 def the_two_variables_show_dynamo() -> Seen:
     """Read what a compilation without a fault prints under both of them."""
-    _, noise = compiled_anyway()
+    _, noise = in_adverse_conditions()
     told = [line for line in noise.splitlines() if "dynamo" in line.lower()]
     return weigh(f"{len(told)} lines about Dynamo", bool(told))
 
@@ -116,9 +125,9 @@ def torch_brings_a_whole_compiler() -> Seen:
     """Capture and compile without a C++ compiler."""
     said = without_compiler()
     missing = "No working C++ compiler" in said["error"]
-    evidence = "captured without one; for a kernel: no working C++ compiler found"
-    return weigh(evidence if missing else "kernels built without one", said["captured"],
-                 not said["error"])  # fmt: skip
+    found = "no working C++ compiler found" if missing else "none needed"
+    evidence = f"captured without a C++ compiler; for a kernel: {found}"
+    return weigh(evidence, said["captured"], not said["error"])
 
 
 @decides("S0-24")
@@ -170,26 +179,19 @@ def breakpoints_stop_as_before() -> Seen:
     return weigh(evidence, said["eager_stops"] > 0, said["compiled_stops"] > 0)
 
 
-@observation
-def with_workers() -> dict:
-    """Load with two workers, each with a folder of its own, while the main process compiles."""
-    said, _ = in_child("workers")
-    return said
-
-
 @decides("S0-38")
 def workers_block_each_other() -> Seen:
     """See whether all batches came."""
-    batches = with_workers()["batches"]
-    return weigh(f"{batches} of 8 batches came, and the first was compiled", batches != 8)
+    batches = in_adverse_conditions()[0]["batches"]
+    return weigh(f"{batches} of 8 batches came and went through", batches != 8)
 
 
 @decides("S0-39")
 def workers_fill_their_caches() -> Seen:
     """Count the files in the workers' own cache folders."""
-    said = with_workers()
+    said, _ = in_adverse_conditions()
     need(said["folders"], "a system on which workers start")
-    evidence = f"{said['files']} files in {len(said['folders'])} folders"
+    evidence = f"{said['files']} files in {said['folders']} folders"
     return weigh(evidence, said["files"] > 0)
 
 
