@@ -252,15 +252,16 @@ def own_names(model: nn.Module) -> dict[str, str]:
 
 
 def few(names: list[str], most: int = 3) -> str:
-    """Return the first names of a list, and how many more there are.
+    """Return the first names of a list, as they can be printed, and how many more there are.
 
     >>> few(["a", "b", "c", "d"])
     'a, b, c and 1 more'
 
     Built in chapter 13.
     """
+    shown = [ascii(str(name))[1:-1][:80] for name in names[:most]]
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def check_weights(model: nn.Module, weights: dict) -> None:
@@ -332,7 +333,9 @@ def generators(loader: object) -> list[torch.Generator]:
     Built in chapter 13.
     """
     found = []
-    for owner in (loader, getattr(loader, "sampler", None)):
+    batches = getattr(loader, "batch_sampler", None)
+    owners = [loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)]
+    for owner in owners:
         generator = getattr(owner, "generator", None)
         if generator is not None and generator not in found:
             found.append(generator)
@@ -421,7 +424,7 @@ def check_fit(run: Run, contents: dict) -> None:
         if isinstance(part, nn.Module):
             check_weights(part, states[name])
         elif saved != own:
-            raise CheckpointError(f"its {name} was {saved}, this one is {own}")
+            raise CheckpointError(f"its {name} was {few([saved])}, this one is {own}")
         elif isinstance(part, torch.optim.Optimizer):
             check_optimizer(part, states[name])
 
@@ -474,7 +477,8 @@ def resume(path: str | os.PathLike, run: Run) -> training.History:
         check_rest(run, contents)
         put_back(run, contents)
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}".removeprefix("CheckpointError: ")
+        ours = isinstance(error, CheckpointError)
+        reason = error if ours else few([f"{type(error).__name__}: {error}"])
         raise CheckpointError(f"{Path(path).name} does not fit: {reason}") from None
     return run.history
 
@@ -486,7 +490,7 @@ def numbered(path: str | os.PathLike) -> list[Path]:
     """
     path = Path(path)
     form = re.compile(re.escape(path.stem) + r"-(\d+)" + re.escape(path.suffix))
-    found = [file for file in path.parent.iterdir() if form.fullmatch(file.name)]
+    found = [file for file in path.parent.glob("*") if form.fullmatch(file.name)]
     return sorted(found, key=lambda file: int(form.fullmatch(file.name)[1]))
 
 

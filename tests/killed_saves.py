@@ -48,10 +48,10 @@ def kill_saves(kills: int, folder: Path, *, seed: int = 0, save=checkpoint.save)
     """Kill so many savers and return what was found."""
     torch.set_num_threads(1)
     moments, found, path = random.Random(seed), Found(), folder / "run.pt"
-    for round in range(kills):
+    for turn in range(kills):
         before = set(folder.iterdir())
         reported = _last_report_of_a_killed_saver(
-            path, round * 1_000_000, moments.uniform(0, 0.02), save
+            path, turn * 1_000_000, moments.uniform(0, 0.02), save
         )
         found.kills += 1
         found.in_the_middle += any(f.suffix == ".part" for f in set(folder.iterdir()) - before)

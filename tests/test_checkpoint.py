@@ -23,7 +23,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.optim import lr_scheduler
-from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
 from course_utils import checkpoint, training, unreadable
 from course_utils.checkpoint import CheckpointError, Run
@@ -202,7 +202,7 @@ def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
 
     checkpoint.save(tmp_path / "run.pt", good())
 
-    assert done[:2] == ["fsync", "replace"]
+    assert done == ["fsync", "replace"] + ["fsync"] * (os.name == "posix")  # the folder's
 
 
 @pytest.mark.parametrize(
@@ -630,6 +630,16 @@ def test_forgetting_any_part_of_the_file_would_be_seen(tmp_path):
         assert not equal(resumed.model.state_dict(), straight.model.state_dict()), part
 
 
+def test_a_run_that_had_ended_has_not_ended_after_going_back(tmp_path):
+    run = new_run()
+    fit(run, 2, checkpoint.saving(tmp_path / "run.pt", run, keep=2, report=None))
+
+    history = checkpoint.resume(tmp_path / "run-0001.pt", run)
+
+    assert history is run.history
+    assert (len(history.epochs), history.ended) == (1, "")
+
+
 def test_the_generators_of_python_and_numpy_go_on_where_they_stood(tmp_path):
     run = new_run()
     np.random.standard_normal()  # leaves a second one waiting
@@ -643,9 +653,13 @@ def test_the_generators_of_python_and_numpy_go_on_where_they_stood(tmp_path):
     assert drawn[0] == drawn[1]
 
 
-def test_a_sampler_with_a_generator_of_its_own_goes_on_too(tmp_path):
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_sampler_with_a_generator_of_its_own_goes_on_too(tmp_path, in_batches):
     def run_with_sampler():
         sampler = RandomSampler(rows(), generator=torch.Generator().manual_seed(5))
+        if in_batches:
+            batches = BatchSampler(sampler, 16, drop_last=False)
+            return new_run(loader=DataLoader(rows(), batch_sampler=batches))
         return new_run(loader=DataLoader(rows(), batch_size=16, sampler=sampler))
 
     straight, stopped, resumed = (run_with_sampler() for _ in range(3))
@@ -811,3 +825,23 @@ def test_a_training_that_was_killed_goes_on_as_if_nothing_had_happened(tmp_path)
         assert len(history.epochs) == (batches - 1) // 4
         fit(resumed, 6)
         assert equal(everything(resumed), everything(straight)), batches
+
+
+def test_before_the_first_save_no_file_is_numbered(tmp_path):
+    assert checkpoint.numbered(tmp_path / "runs" / "run.pt") == []
+
+
+def test_a_name_from_a_file_cannot_play_tricks_on_the_screen(tmp_path):
+    trick = "\x1b[2J" + "long" * 99
+    contents = checkpoint.contents_of(new_run())
+    wrong_weights = copy.deepcopy(contents)
+    wrong_weights["states"]["model"][trick] = torch.zeros(1)
+    wrong_kind = contents | {"kinds": {"optimizer": trick}}
+    wrong_part = contents | {"states": contents["states"] | {trick: {}}}
+
+    for wrong in (wrong_weights, wrong_kind, wrong_part):
+        checkpoint.save(tmp_path / "run.pt", wrong)
+        with pytest.raises(CheckpointError) as raised:
+            checkpoint.resume(tmp_path / "run.pt", new_run())
+
+        assert "\\x1b[2J" in sentence(raised)

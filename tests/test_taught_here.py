@@ -61,7 +61,7 @@ def test_the_package_ships_what_the_chapter_builds(module, chapter, shipped):
     assert bare(built[shipped.name]) == bare(shipped)
 
 
-@pytest.mark.parametrize("module", ["training"])
+@pytest.mark.parametrize("module", ["checkpoint", "training"])
 def test_a_taught_module_holds_nothing_that_no_chapter_builds(module):
     source = (ROOT / "course_utils" / f"{module}.py").read_text(encoding="utf-8")
     defined = {node.name for node in ast.parse(source).body if isinstance(node, DEFINITIONS)}
