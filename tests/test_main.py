@@ -55,10 +55,8 @@ def test_an_unknown_command_is_a_sentence_and_code_2(capsys):
     assert front_door.main(["speedups"]) == 2
 
     told = capsys.readouterr().err
-    assert (
-        told
-        == "There is no command 'speedups'; there are doctor, speedup, explain, warm, ledger, where.\n"
-    )
+    commands = "doctor, speedup, explain, warm, ledger, where"
+    assert told == f"There is no command 'speedups'; there are {commands}.\n"
 
 
 @pytest.mark.parametrize("command", ["speedup", "where"])
