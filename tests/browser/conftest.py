@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Playwright, Route, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,6 +140,21 @@ class Reader:
     def _note_response(self, response: object) -> None:
         if response.status >= 400:
             self.problems.append(f"{response.status}: {response.url}")
+
+
+def serious_problems(page: Page, within: str = "body") -> list[str]:
+    """Return what axe finds serious. Code is left out: its colours come from a style that was made
+    for this, and axe would look at each of ten thousand words."""
+    where = {"include": [[within]], "exclude": [["pre"]]}
+    options = {"preload": False, "resultTypes": ["violations"]}
+    found = Axe().run(page, context=where, options=options).response["violations"]
+    return [
+        f"{problem['id']}: {node['html'][:200]}"
+        for problem in found
+        if problem["impact"] in {"serious", "critical"}
+        for node in problem["nodes"]
+        if "noUi-handle" not in node["html"]  # ipywidgets gives its slider handles no name
+    ]
 
 
 @pytest.fixture
