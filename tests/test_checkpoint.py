@@ -14,6 +14,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -124,6 +125,26 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path):
 
     assert link.is_symlink()
     assert checkpoint.load(tmp_path / "disk" / "real.pt")["format"] == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a file that is being read")
+def test_a_reader_sees_a_whole_file_while_it_is_being_replaced(tmp_path):
+    path, last, seen = tmp_path / "run.pt", 60, [0]
+    checkpoint.save(path, good(random=0))
+
+    def save_many():
+        for number in range(1, last + 1):
+            checkpoint.save(path, good(random=number))
+
+    writer = threading.Thread(target=save_many)
+    writer.start()
+    while writer.is_alive():
+        seen.append(checkpoint.load(path)["random"])
+    writer.join()
+    seen.append(checkpoint.load(path)["random"])
+
+    assert seen == sorted(seen)
+    assert seen[-1] == last
 
 
 STEPS = ["open", "fsync", "replace"]
