@@ -146,7 +146,7 @@ def in_child(program: str, *, keys: str = "", **variables: str | None) -> tuple[
         encoding="utf-8",
         errors="replace",
         env=environ,
-        timeout=300,
+        timeout=1800,  # only against a hang; nothing here is a measurement
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]

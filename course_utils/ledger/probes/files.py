@@ -82,6 +82,11 @@ def _course_cache() -> Path:
     return Path(private.reach("torch._inductor.runtime.cache_dir_utils", "cache_dir")())
 
 
+def _files_below(folder: Path) -> list[str]:
+    # os.walk passes over a folder that another process removes meanwhile
+    return [name for _, _, names in os.walk(folder) for name in names]
+
+
 def _is_library(name: str) -> bool:
     return name.endswith((".so", ".pyd", ".dll", ".dylib"))
 
@@ -91,7 +96,7 @@ def kernels_lie_in_the_home_folder() -> Seen:
     """Ask torch for its default folder, and look for the names in the one in use."""
     default = private.reach("torch._inductor.runtime.cache_dir_utils", "default_cache_dir")()
     at_home = Path(default).is_relative_to(Path.home() / ".cache" / "torchinductor")
-    named = list(_course_cache().rglob("kernel0.*"))
+    named = [name for name in _files_below(_course_cache()) if name.startswith("kernel0.")]
     where = "in the home folder" if at_home else "below the temporary folder"
     return weigh(f"by default {where}; {len(named)} files are called kernel0", at_home, named)
 
@@ -101,7 +106,7 @@ def libraries_lie_at_the_top() -> Seen:
     """Count the libraries at the top of the folder, and below it."""
     folder = _course_cache()
     top = sum(_is_library(name) for name in os.listdir(folder))
-    below = sum(_is_library(path.name) for path in folder.rglob("*"))
+    below = sum(map(_is_library, _files_below(folder)))
     need(below, "a compiled kernel in the cache folder")
     return weigh(f"{top} at the top, {'some' if below > top else 'none'} below", top > 0)
 
