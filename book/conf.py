@@ -49,7 +49,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "path_to_docs": "book",
+    "path_to_docs": "",  # pages are named from the root of the repository on
     "home_page_in_toc": True,
     "show_navbar_depth": 1,
     "collapse_navbar": True,  # the exercises of the chapter that is open, and no buttons
@@ -69,12 +69,20 @@ course_answers = os.environ.get("COURSE_ANSWERS", "") == "1"
 
 # A fork that has an address gets buttons that lead there:
 #   COURSE_REPOSITORY=https://host/owner/name sphinx-build ...
-# The theme wants to know what kind of host it is; GitHub's way is the most common one.
+# The theme wants to know what kind of host it is; GitHub's way is the most common one. With the
+# address of a Binder or of Colab, each notebook gets a button that opens it there:
+#   COURSE_BINDER=https://mybinder.org COURSE_COLAB=https://colab.research.google.com
 course_repository = os.environ.get("COURSE_REPOSITORY", "")
 if course_repository:
     html_theme_options |= {
         "repository_url": course_repository,
+        "repository_branch": os.environ.get("COURSE_BRANCH", "main"),
         "repository_provider": os.environ.get("COURSE_REPOSITORY_KIND", "github"),
         "use_repository_button": True,
         "use_issues_button": True,
+        "launch_buttons": {
+            "notebook_interface": "jupyterlab",
+            "binderhub_url": os.environ.get("COURSE_BINDER", ""),
+            "colab_url": os.environ.get("COURSE_COLAB", ""),
+        },
     }
