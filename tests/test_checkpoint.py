@@ -93,7 +93,8 @@ def sentence(error):
     message = str(error.value)
     assert message.count("\n") == 0 and message.isprintable()
     assert 20 < len(message) < 240 and not message.endswith(".")
-    assert error.value.__suppress_context__ or error.value.__context__ is None  # no chain
+    assert error.value.__cause__ is None  # no chain of tracebacks
+    assert error.value.__suppress_context__ or error.value.__context__ is None
     return message
 
 
