@@ -6,13 +6,14 @@ Graphs are captured here and not built, so these tests need no C++ compiler and 
 import importlib.util
 import json
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from course_utils import workloads
+from course_utils import compile_stack, workloads
 from course_utils.benchmark import Comparison, Timing
 from course_utils.workloads import Host, Pair, Recipes, Workload, onnx_runtime, recipe
 
@@ -107,14 +108,40 @@ def test_every_recipe_is_measured_and_equal_within_what_it_may_differ(asked, min
     assert found.differences["bfloat16"] > 1e-4  # so it did compute in bfloat16
 
 
-def test_torch_is_asked_for_freezing_and_for_max_autotune(asked, mine):
+def test_torch_is_asked_for_max_autotune(asked, mine):
     mine(Watched(), IMAGES)
 
     workloads.recipes("mine", rounds=5)
 
-    both = {"options": {"freezing": True, "max_autotune": True}}
-    wanted = [one for one in asked if "mode" in one or "freezing" in one.get("options", {})]
-    assert wanted == [{"options": {"freezing": True}}, {"mode": "max-autotune"}, both, both]
+    tuned = {"options": {"max_autotune": True}}
+    wanted = [one for one in asked if "mode" in one or one.get("options")]
+    assert wanted == [{"mode": "max-autotune"}, tuned, tuned]
+
+
+@pytest.mark.parametrize(("context", "inputs"), [(nullcontext, 3), (compile_stack.freezing, 1)])
+def test_freezing_makes_the_weights_constants_of_the_graph(context, inputs):
+    model, seen = nn.Conv2d(3, 4, kernel_size=3).requires_grad_(False), []
+
+    def listen(graph, examples):
+        seen.append(sum(node.op == "placeholder" for node in graph.graph.nodes))
+        return graph.forward
+
+    torch.compiler.reset()
+    with torch.no_grad(), context():
+        torch.compile(lambda images: model(images), backend=listen)(IMAGES)
+
+    assert seen == [inputs]
+
+
+def test_the_first_call_of_each_recipe_that_freezes_is_frozen(asked, mine, monkeypatch):
+    entered = []
+    monkeypatch.setattr(compile_stack, "freezing", lambda: nullcontext(entered.append(1)))
+    mine(Watched(), IMAGES)
+
+    workloads.recipes("mine", rounds=5)
+
+    # alone, without max-autotune, together, together in bfloat16
+    assert len(entered) == 4
 
 
 def test_the_weights_of_the_workload_itself_stay_as_they_were(asked, mine):

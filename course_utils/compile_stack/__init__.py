@@ -10,7 +10,7 @@ that answers "not available in torch X" where a later torch has moved it.
 
 Kind:    plumbing; chapter 8 shows the stages, chapter 9 the breaks
 Public:  Break, Explanation, Graph, GraphCount, Guard, Kernel, Recompilations, Saved, Stage,
-         count_graphs, explain, hidden_failures, mode_options, recompilations
+         count_graphs, explain, freezing, hidden_failures, mode_options, recompilations
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -29,6 +29,7 @@ from course_utils.compile_stack.breaks import Break
 from course_utils.compile_stack.capture import Frame, observe
 from course_utils.compile_stack.guards import Guard
 from course_utils.compile_stack.lowering import Lowering
+from course_utils.compile_stack.private import freezing
 from course_utils.compile_stack.recompiled import Recompilations, recompilations
 from course_utils.compile_stack.record import (
     Bytecode,
@@ -52,6 +53,7 @@ __all__ = [
     "Stage",
     "count_graphs",
     "explain",
+    "freezing",
     "hidden_failures",
     "mode_options",
     "recompilations",

@@ -4,8 +4,8 @@ Each private part is named once, in a small function that fetches it with ``reac
 torch has moved it, the reader is told "not available in torch X" in place of a traceback.
 
 Kind:    plumbing
-Public:  Moved, break_reports, bytecode, compilations, end_of, forgetful, guard_failures, limits,
-         lower, modes, not_available, quiet, reach, stack_in, uncompiled
+Public:  Moved, break_reports, bytecode, compilations, end_of, forgetful, freezing, guard_failures,
+         limits, lower, modes, not_available, quiet, reach, stack_in, uncompiled
 Imports: torch and the standard library, nothing else of this package
 """
 
@@ -31,6 +31,7 @@ __all__ = [
     "compilations",
     "end_of",
     "forgetful",
+    "freezing",
     "guard_failures",
     "limits",
     "lower",
@@ -73,6 +74,17 @@ def end_of(graph: torch.fx.GraphModule) -> tuple[str, list[FrameSummary]] | None
     if why is None or not why.graph_break:
         return None
     return why.reason, list(why.user_stack)
+
+
+@contextmanager
+def freezing() -> Iterator[None]:
+    """Make weights constants of what is compiled inside, where gradients are off.
+
+    ``torch.compile(options={"freezing": True})`` does not, and says nothing: the option reaches
+    Inductor, while Dynamo, which makes weights inputs of the graph or not, reads the setting.
+    """
+    with reach("torch._inductor", "config").patch(freezing=True):
+        yield
 
 
 def modes() -> dict[str, dict[str, object]] | None:
