@@ -65,10 +65,14 @@ class Result:
         """Whether nothing in this run speaks against the stored verdict."""
         return self.status not in (DIFFERS, BROKEN)
 
+    @property
+    def outcome(self) -> str:
+        """The status, and what was seen where it is not what was stored."""
+        return f"{self.status}, saw {self.live}" if self.status == DIFFERS else self.status
+
     def __str__(self) -> str:
-        """Return one line."""
-        seen = f"{self.status}, saw {self.live}" if self.status == DIFFERS else self.status
-        return f"{self.claim.id:<6} {self.claim.verdict:<18} {seen:<21}  {self.evidence}"
+        """Return the outcome in one line, and the evidence in a second."""
+        return f"{self.claim.id}: {self.claim.verdict}, {self.outcome}\n  {self.evidence}"
 
     __repr__ = __str__
 
@@ -114,7 +118,7 @@ class Run:
     def __str__(self) -> str:
         """Return a line for each claim, the totals, and each contradiction by name."""
         fallen = [f"{r.claim.id} is stored as {r.claim.verdict!r}; {_saw(r)}" for r in self.fallen]
-        return "\n".join([*map(str, self.results), "", self.totals, *fallen])
+        return "\n".join([*map(_row, self.results), "", self.totals, *fallen])
 
     __repr__ = __str__
 
@@ -122,6 +126,11 @@ class Run:
         from course_utils.ledger import table
 
         return table.html(self.results)
+
+
+def _row(result: Result) -> str:
+    claim = result.claim
+    return f"{claim.id:<6} {claim.verdict:<18} {result.outcome:<21}  {result.evidence}"
 
 
 def _saw(result: Result) -> str:

@@ -53,14 +53,13 @@ def _options(values: Iterable[str]) -> str:
 def _row(result: Result) -> str:
     claim = result.claim
     fallen = "" if result.stands else ' class="is-fallen"'
-    saw = f", saw {result.live}" if not result.stands and result.live else ""
     return (
         f'<tr data-verdict="{markup.escape(claim.verdict)}" '
         f'data-status="{markup.escape(result.status)}"{fallen}>'
         f"<td>{claim.id}</td>"
         f"<td>{_marked(claim.says)}<br><em>{_marked(claim.today)}</em></td>"
         f"<td><b>{claim.verdict}</b></td>"
-        f"<td>{result.status}{saw}: {_marked(result.evidence)} ({claim.where})</td></tr>"
+        f"<td>{result.outcome}: {_marked(result.evidence)} ({claim.where})</td></tr>"
     )
 
 
