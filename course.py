@@ -86,7 +86,7 @@ def make_parser():
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (lab, test, doctor, speedup, book, slides, notebooks, where):
+    for command in (lab, test, doctor, speedup, warm, book, slides, notebooks, where):
         name, text = command.__name__, command.__doc__
         one = commands.add_parser(
             name, help=text.splitlines()[0], description=text, allow_abbrev=False
@@ -168,6 +168,14 @@ def speedup(options):
     All further arguments go to the measurement: names of workloads, --json, --plot FILE.
     """
     return call([prepare(options), "-m", "course_utils", "speedup", *options.passed_on])
+
+
+def warm(options):
+    """Compile ahead what the chapters compile, once for all users of the environment.
+
+    All further arguments go on: numbers of chapters, --folder DIR, --again, --json.
+    """
+    return call([prepare(options), "-m", "course_utils", "warm", *options.passed_on])
 
 
 def book(options):

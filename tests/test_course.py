@@ -195,7 +195,7 @@ def test_a_misspelt_option_is_named():
 
 
 @pytest.mark.parametrize(
-    "command", ["lab", "test", "doctor", "speedup", "book", "slides", "notebooks", "where"]
+    "command", ["lab", "test", "doctor", "speedup", "warm", "book", "slides", "notebooks", "where"]
 )
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as end:

@@ -147,7 +147,7 @@ def _prepared(folder: Path) -> int:
         warmed.make_folder(folder, 0o755)  # whatever the mask of the one who calls: all may read
         with tempfile.TemporaryFile(dir=folder):
             pass
-        mode = folder.stat().st_mode & 0o777
+        mode = folder.stat().st_mode & 0o2777  # and its group, where that is passed on
     except OSError as error:
         raise _refused(folder, error) from error
     if warmed.everybody_writes(folder):
