@@ -121,12 +121,12 @@ def _complete_source(app: Sphinx, docname: str, source: list[str]) -> None:
     folder, _, name = docname.rpartition("/")
     if folder == "book":
         for path in _notebooks(app).rglob("*.ipynb"):
-            app.env.note_dependency(str(path), docname=docname)
+            app.env.note_dependency(str(path))
         for mark, write in _WRITERS.items():
             if mark in source[0]:
                 source[0] = source[0].replace(mark, write(app))
     elif folder == TEACHING:
-        source[0] = _instructor_page(app, docname, name)
+        source[0] = _instructor_page(app, name)
     elif docname.startswith("notebooks/"):
         source[0] = _prepared(app, docname, source[0])
 
@@ -154,11 +154,11 @@ _WRITERS = {
 }
 
 
-def _instructor_page(app: Sphinx, docname: str, name: str) -> str:
+def _instructor_page(app: Sphinx, name: str) -> str:
     for folder in ("", "exercises", "solutions"):
         path = _notebooks(app) / folder / f"{name}.ipynb"
-        app.env.note_dependency(str(path), docname=docname)
-    app.env.note_dependency(str(_checks(name)), docname=docname)
+        app.env.note_dependency(str(path))
+    app.env.note_dependency(str(_checks(name)))
     [chapter] = [c for c in read_chapters(_notebooks(app)) if c.name == name]
     return teaching_page(chapter, _notebooks(app), _find, with_answers=app.config.course_answers)
 
@@ -178,7 +178,7 @@ def _prepared(app: Sphinx, docname: str, text: str) -> str:
     if "/exercises/" in docname:
         solutions = Path(app.srcdir) / f"{docname.replace('/exercises/', '/solutions/')}.ipynb"
         for path in (solutions, _checks(solutions.name)):
-            app.env.note_dependency(str(path), docname=docname)
+            app.env.note_dependency(str(path))
         answered = nbformat.read(solutions, as_version=4)
         add_folds(notebook, answered, lambda id: catalogue.exercise(id).hints)
     for position, options in describe_images(notebook).items():

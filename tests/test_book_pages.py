@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from chapters import Chapter, read_chapters
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -289,3 +291,62 @@ def test_every_term_leads_to_a_heading_that_there_is():
     assert len(links) == len(terms) > 30
     headings = {name: {s.slug for s, _ in located(lesson)} for name, lesson in LESSONS.items()}
     assert [(name, slug) for name, slug in links if slug not in headings[name]] == []
+
+
+# ---- the same book for Jupyter Book ------------------------------------------------------------
+
+
+def test_jupyter_book_1_is_told_what_sphinx_is_told():
+    told = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-8"))
+    conf = runpy.run_path(str(ROOT / "book" / "conf.py"))
+
+    assert told["title"] == conf["project"]
+    assert told["execute"]["execute_notebooks"] == conf["nb_execution_mode"]
+    assert told["parse"]["myst_enable_extensions"] == conf["myst_enable_extensions"]
+    same = ("include_patterns", "myst_heading_anchors", "html_css_files", "mathjax_path")
+    settings = told["sphinx"]["config"]
+    for name in (*same, "html_show_copyright", "nb_ipywidgets_js"):
+        assert settings[name] == conf[name], name
+
+
+def test_jupyter_book_2_finds_every_chapter_and_its_exercises():
+    project = yaml.safe_load((ROOT / "book" / "myst.yml").read_text(encoding="utf-8"))["project"]
+    parts = [part for entry in project["toc"] for part in (entry, *entry.get("children", []))]
+
+    files = [part["file"] for part in parts if "file" in part]
+    found = {
+        path.resolve().relative_to(ROOT).as_posix()
+        for part in parts
+        if "pattern" in part
+        for path in (ROOT / "book").glob(part["pattern"])
+    }
+
+    assert [name for name in files if not (ROOT / "book" / name).exists()] == []
+    for chapter in CHAPTERS:
+        assert f"notebooks/{chapter.name}.ipynb" in found
+    assert {path.relative_to(ROOT).as_posix() for path in EXERCISES} <= found
+
+
+def test_the_minimal_theme_is_whole():
+    theme = ROOT / "tools" / "minimal_theme"
+    told = yaml.safe_load((theme / "template.yml").read_text(encoding="utf-8"))
+
+    assert [name for name in told["files"] if not (theme / name).exists()] == []
+    assert (theme / "public").is_dir()
+
+
+def test_buttons_lead_to_a_fork_on_binder_and_colab_when_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    conf = str(ROOT / "book" / "conf.py")
+    for name in ("COURSE_REPOSITORY", "COURSE_BINDER", "COURSE_COLAB"):
+        monkeypatch.delenv(name, raising=False)
+    without = runpy.run_path(conf)["html_theme_options"]
+    monkeypatch.setenv("COURSE_REPOSITORY", "https://github.com/owner/name")
+    monkeypatch.setenv("COURSE_BINDER", "https://binder.example")
+    options = runpy.run_path(conf)["html_theme_options"]
+
+    assert "launch_buttons" not in without and "repository_url" not in without
+    assert options["launch_buttons"]["binderhub_url"] == "https://binder.example"
+    assert options["launch_buttons"]["colab_url"] == ""
+    assert options["path_to_docs"] == ""  # or a button would look for book/notebooks
