@@ -58,7 +58,10 @@ class Recipe:
 
 
 ONNX = "ONNX Runtime"
-_TUNED = {"options": {"max_autotune": True}}
+# the option alone freezes nothing (see compile_stack.freezing), but without it a recipe would be
+# given what an earlier one has compiled from the same code
+_FREEZING = {"options": {"freezing": True}}
+_TUNED = {"options": {"freezing": True, "max_autotune": True}}
 
 _RECIPES = {
     "eager": Recipe(),
@@ -66,9 +69,9 @@ _RECIPES = {
     "channels_last": Recipe(channels_last=True),
     "bfloat16": Recipe(bfloat16=True),
     "compiled": Recipe(compile={}),
-    "compiled, freezing": Recipe(freezing=True, compile={}),
+    "compiled, freezing": Recipe(freezing=True, compile=_FREEZING),
     "compiled, max-autotune": Recipe(compile={"mode": "max-autotune"}),
-    "all but max-autotune": Recipe(channels_last=True, freezing=True, compile={}),
+    "all but max-autotune": Recipe(channels_last=True, freezing=True, compile=_FREEZING),
     "together": Recipe(channels_last=True, freezing=True, compile=_TUNED),
     "together, bfloat16": Recipe(channels_last=True, bfloat16=True, freezing=True, compile=_TUNED),
     ONNX: Recipe(onnx=True),
