@@ -329,11 +329,39 @@ def test_each_run_looks_again():
         looks.append(1)
         return len(looks)
 
-    claims = [(ledger.claim(id), lambda: ledger.weigh(f"{look()}", False)) for id in IDS[:2]]
-    runner.judge(claims)
-    runner.judge(claims)
+    evidence.refresh()
+    first = look(), look()
+    evidence.refresh()
 
-    assert len(looks) == 2
+    assert (first, look(), len(looks)) == ((1, 1), 2, 2)
+
+
+def test_programs_are_run_once_although_a_probe_asks_meanwhile(monkeypatch):
+    started = []
+    monkeypatch.setattr(evidence, "_PROGRAMS", [])
+
+    @evidence.program
+    def look():
+        started.append(1)
+        return "seen"
+
+    with evidence.programs_ahead():
+        told = look()
+
+    assert (told, look(), len(started)) == ("seen", "seen", 1)
+
+
+def test_what_a_program_raises_reaches_the_probe_that_asks(monkeypatch):
+    monkeypatch.setattr(evidence, "_PROGRAMS", [])
+
+    @evidence.program
+    def look():
+        raise evidence.Undecidable("a machine with two moons")
+
+    with evidence.programs_ahead():
+        found = ledger.check(ledger.claim("S3-18"), look)
+
+    assert found.evidence == "needs a machine with two moons"
 
 
 def test_a_program_that_fails_says_its_last_line(monkeypatch, tmp_path):

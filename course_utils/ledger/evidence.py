@@ -4,7 +4,8 @@ A probe does not know the verdict that is stored: it looks, says in a few words 
 names the parts of the claim that hold. The verdict follows from the parts, here and nowhere else.
 
 Kind:    plumbing; chapter 18 writes a probe
-Public:  Seen, Undecidable, decides, heard, in_child, need, observation, probe_of, refresh, weigh
+Public:  Seen, Undecidable, decides, heard, in_child, need, observation, probe_of, program,
+         programs_ahead, refresh, weigh
 Imports: ledger.claim and the standard library
 """
 
@@ -16,8 +17,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +36,8 @@ __all__ = [
     "need",
     "observation",
     "probe_of",
+    "program",
+    "programs_ahead",
     "refresh",
     "weigh",
 ]
@@ -40,7 +45,8 @@ __all__ = [
 _SUBJECTS = ("capture", "files", "installed", "kernels", "libraries", "retired", "switches")
 _ALONE = Path(__file__).parent / "alone"
 _PROBES: dict[str, Callable[[], Seen]] = {}
-_OBSERVATIONS: list[Callable[[], object]] = []
+_MEMORIES: list[list[object]] = []
+_PROGRAMS: list[Callable[[], object]] = []
 
 
 @dataclass(frozen=True)
@@ -101,15 +107,43 @@ def probe_of(id: str) -> Callable[[], Seen] | None:
 
 def observation(look: Callable[[], object]) -> Callable[[], object]:
     """Let several probes share what one look shows, within one run of the ledger."""
-    shared = functools.cache(look)
-    _OBSERVATIONS.append(shared)
+    memory: list[object] = []
+    one_at_a_time = threading.Lock()
+
+    @functools.wraps(look)
+    def shared() -> object:
+        with one_at_a_time:
+            if not memory:
+                memory.append(look())
+            return memory[0]
+
+    _MEMORIES.append(memory)
+    return shared
+
+
+def program(look: Callable[[], object]) -> Callable[[], object]:
+    """Do the same for a look at a process of its own, which may be started ahead."""
+    shared = observation(look)
+    _PROGRAMS.append(shared)
     return shared
 
 
 def refresh() -> None:
     """Forget all shared observations, so that the next run looks again."""
-    for shared in _OBSERVATIONS:
-        shared.cache_clear()
+    for memory in _MEMORIES:
+        memory.clear()
+
+
+@contextmanager
+def programs_ahead() -> Iterator[None]:
+    """Run the programs two at a time beside the block; they wait for a compiler, mostly.
+
+    What one of them raises is raised again for the probe that asks, which then looks itself.
+    """
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for look in _PROGRAMS:
+            pool.submit(look)
+        yield
 
 
 @contextmanager

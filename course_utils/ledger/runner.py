@@ -162,7 +162,10 @@ def run(*ids: str, report: Callable[[str], None] | None = None) -> Run:
         report: told a sentence before each probe.
     """
     chosen = [shelf.claim(id) for id in ids] or list(shelf.claims())
-    return judge([(claim, evidence.probe_of(claim.id)) for claim in chosen], report)
+    pairs = [(claim, evidence.probe_of(claim.id)) for claim in chosen]
+    evidence.refresh()
+    with contextlib.nullcontext() if ids else evidence.programs_ahead():
+        return judge(pairs, report)
 
 
 def judge(
@@ -170,7 +173,6 @@ def judge(
     report: Callable[[str], None] | None = None,
 ) -> Run:
     """Run the probes of these pairs of a claim and its probe, or None."""
-    evidence.refresh()
     results = []
     for number, (claim, probe) in enumerate(pairs, 1):
         if probe and report:
@@ -226,5 +228,6 @@ def _undisturbed() -> Iterator[None]:
             torch.compiler.reset()
             torch.set_num_threads(threads)
             torch.set_rng_state(random)
-            os.environ.clear()
-            os.environ.update(environ)
+            for name in set(os.environ) - set(environ):
+                del os.environ[name]
+            os.environ.update(environ)  # never empty: a program may be starting meanwhile

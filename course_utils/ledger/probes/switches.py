@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from course_utils.ledger.evidence import Seen, decides, in_child, need, observation, weigh
+from course_utils.ledger.evidence import Seen, decides, in_child, need, program, weigh
 from course_utils.ledger.probes.files import compiler_sources
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@observation
+@program
 def in_adverse_conditions() -> tuple[dict, str]:
     """Compile without torchvision, with another nvcc, under loud variables, beside workers."""
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def the_two_variables_show_dynamo() -> Seen:
     return weigh(f"{len(told)} lines about Dynamo", bool(told))
 
 
-@observation
+@program
 def switched() -> dict:
     """Run under three variables, two of which are known to be heard."""
     said, _ = in_child(
@@ -112,7 +112,7 @@ def only_a_rebuild_changes_the_instructions() -> Seen:
     return weigh(evidence, capability not in ("DEFAULT", "NO AVX"))
 
 
-@observation
+@program
 def without_compiler() -> dict:
     """Name a C++ compiler that does not exist, and an empty cache."""
     with tempfile.TemporaryDirectory() as empty:
@@ -146,7 +146,7 @@ def a_failed_build_is_nvccs() -> Seen:
     return weigh(f"the error names {blamed}", blamed == "nvcc")
 
 
-@observation
+@program
 def alone_under_debugger() -> dict:
     """Call the debugger inside a compiled function, and watch another from outside."""
     said, _ = in_child("under_debugger", keys="c\n" * 10)
@@ -195,7 +195,7 @@ def workers_fill_their_caches() -> Seen:
     return weigh(evidence, said["files"] > 0)
 
 
-@observation
+@program
 def one_rank() -> dict:
     """Form a group of one process."""
     need(torch.distributed.is_available(), "a torch with its distributed part")
