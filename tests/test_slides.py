@@ -303,7 +303,7 @@ def test_a_chapter_is_read_from_its_notebooks(tmp_path: Path):
 def test_every_chapter_says_what_the_table_of_chapters_needs(path: Path):
     chapter = next(c for c in read_chapters(path.parent) if c.name == path.stem)
 
-    assert 2 <= len(chapter.goals) <= 5
+    assert 2 <= len(chapter.goals) <= 6  # as many as fit on the first slide
     assert chapter.title != chapter.name
     assert chapter.minutes > 0
     assert chapter.exercises >= 5
