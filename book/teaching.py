@@ -62,7 +62,7 @@ def teaching_page(
     questions = [find(id) for id in asked(lesson) if id.startswith(own)]
     keys = answers(exercises, solutions)
     parts = [
-        f"# {chapter.number} · For the instructor",
+        f"# {chapter.number} · {chapter.title.split(':')[0]}, for the instructor",
         _lead(chapter),
         "## What it takes",
         *_demands(chapter, lesson, exercises),
