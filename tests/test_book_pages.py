@@ -201,6 +201,14 @@ def test_a_route_takes_first_what_the_most_chapters_need_and_never_without_its_r
     assert [c.number for c in found] == [2, 3, 4]
 
 
+def test_a_chapter_whose_root_does_not_fit_is_left_out_too():
+    chapters = [chapter(1, 20), chapter(2, 500), chapter(3, 20, [2])]
+
+    found = route(chapters, 100, lambda c: c.minutes)
+
+    assert [c.number for c in found] == [1]
+
+
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.title)
 @pytest.mark.parametrize("size", [1, 7, 18, 40])
 def test_a_schedule_never_needs_more_than_it_has(plan: object, size: int):
