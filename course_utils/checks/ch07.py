@@ -424,7 +424,7 @@ EXERCISES = [
         hints=[
             "For each report ask five things: warm-up? how many samples? in turns? which range? "
             "and did the device finish?",
-            "A and B: count the samples, and look for the words warm-up.",
+            "A and B: count the samples, and look for the word warm-up.",
             "C rests between the two. D times an accelerator. E reports a range: look at its "
             "lower end.",
         ],

@@ -331,6 +331,7 @@ EXERCISES = [
             ),
         ],
         hints=[
+            "Which of the sizes are large enough? The smallest of those is wanted.",
             "min(size for size in sizes if size >= len(x))",
             "x.new_zeros(rows, *x.shape[1:]) has the dtype of x; torch.cat joins the two.",
         ],
@@ -339,6 +340,7 @@ EXERCISES = [
         id="9.6",
         judge=_judge_agrees,
         hints=[
+            "In which mode does dropout draw nothing? And where does a model say its mode?",
             "Remember model.training, call eval() on both, compare, put the mode back.",
             "torch.allclose(one, other, rtol=1e-4, atol=1e-5), under torch.no_grad().",
         ],
@@ -363,7 +365,7 @@ EXERCISES = [
         id="9.9",
         judge=_judge_folder,
         hints=[
-            "Everything on which the compiled code depends belongs into the name.",
+            "Everything on which the compiled code depends belongs in the name.",
             'f"torch-{version}-{capability}"',
         ],
     ),

@@ -255,7 +255,7 @@ def _judge_parts(network: nn.Module) -> None:
     if not any(w.ndim == 4 and w.shape[-1] * w.shape[-2] > 1 for w in windows):
         raise Wrong(
             "no convolution is among its parts. Was it made inside forward, or left out? Layers "
-            "belong into __init__"
+            "belong in __init__"
         )
     count = sum(w.numel() for w in network.parameters())
     if count > MOST_WEIGHTS:
