@@ -34,6 +34,15 @@ ROOT = Path(__file__).resolve().parents[1]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills by SIGKILL need os.fork")
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Bits depend on the number of threads, and a killed training runs with one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def net():
     torch.manual_seed(0)
     return nn.Sequential(

@@ -246,7 +246,7 @@ CLAIMS = (
         "`pin_memory` removes copies between CPU and GPU.",
         HALF,
         "It makes them faster, and lets them overlap with computing.",
-        shown="5",
+        shown="5.11",
         read="the notes on CUDA in torch's documentation, under pinned memory buffers",
     ),
     Claim(
