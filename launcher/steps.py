@@ -29,7 +29,7 @@ REMEDIES = {
     "npm": "install Node.js from nodejs.org or with conda",
     "Chromium": "Linux: sudo apt install chromium, elsewhere: install Chromium or Chrome",
 }
-UNIT_TESTS = ("pytest", "-n", "2", "tests", "--ignore", "tests/browser")
+UNIT_TESTS = ("pytest", "-rs", "-n", "2", "tests", "--ignore", "tests/browser")
 BOOK = ("sphinx", "-c", "book", "-b", "html", "-W", "--keep-going", ".")
 STRICT = ("pytest", "-n", "2", "--dist", "loadfile", "--nbval", "--nbval-current-env")
 STRICT += ("--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "--nbval-cell-timeout", "120")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -28,3 +29,14 @@ def the_same_random_numbers() -> None:
         sys.modules["numpy"].random.seed(seed)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
+
+
+@pytest.fixture(autouse=True)
+def pip_stays_outside() -> Iterator[None]:
+    """Refuse a test that imports pip, after which no test in this process could compile.
+
+    Setuptools steps back for pip, and later refuses to be imported, which ``torch.compile`` does.
+    Where pip lies, ``importlib.metadata.distribution("pip").locate_file("pip")`` tells as well.
+    """
+    yield
+    assert "pip" not in sys.modules, "this test imported pip; run it in a process of its own"

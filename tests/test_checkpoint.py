@@ -307,7 +307,12 @@ class watching:
     def __enter__(self):
         """Start to note, with one hook for all tests, since a hook can never be taken out."""
         if not WATCHERS:
-            sys.addaudithook(lambda event, _: event in TELLTALE and WATCHERS[-1].append(event))
+            # bound here, because the names of this module are gone when Python ends
+            def note(event, _, telltale=TELLTALE, watchers=WATCHERS):
+                if event in telltale:
+                    watchers[-1].append(event)
+
+            sys.addaudithook(note)
         WATCHERS.append([])
         return WATCHERS[-1]
 

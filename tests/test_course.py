@@ -8,6 +8,7 @@ programs are made up here; one test runs the real uv and pip on tiny wheels, off
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import json
 import os
 import shutil
@@ -295,15 +296,16 @@ def test_the_cpu_build_brings_no_cuda_package(tmp_path, monkeypatch):
 
 def _environment_with_uv(folder):
     """Make an environment and lend it this one's pip and uv; making a real one takes seconds."""
-    import pip
     import uv
 
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder / "env")]
     subprocess.run(command, check=True)
     python = environment.environment_python(folder / "env", sys.platform)
     packages = next((folder / "env").glob("**/site-packages"))
-    for package in (pip, uv):
-        shutil.copytree(Path(package.__file__).parent, packages / package.__name__)
+    # found and not imported: that spoils setuptools, and so torch.compile, from then on
+    pip = importlib.metadata.distribution("pip").locate_file("pip")
+    for package in (Path(pip), Path(uv.__file__).parent):
+        shutil.copytree(package, packages / package.name)
     program = Path(uv.find_uv_bin())
     (python.parent / program.name).symlink_to(program)
     return str(python)

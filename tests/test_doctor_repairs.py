@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -434,11 +435,12 @@ def wheel(folder, name, version):
 
 
 def test_a_real_pip_cures_a_pair_that_does_not_belong_together(tmp_path):
-    pip = pytest.importorskip("pip")
+    # found and not imported: that spoils setuptools, and so torch.compile, from then on
+    pip = importlib.metadata.distribution("pip").locate_file("pip")
     venv.create(tmp_path / "env", symlinks=True)
     python = tmp_path / "env" / "bin" / "python"
     (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
-    shutil.copytree(Path(pip.__file__).parent, site / "pip")
+    shutil.copytree(pip, site / "pip")
     (tmp_path / "wheels").mkdir()
     for name, version in (
         ("torch", "2.14.1"),

@@ -17,7 +17,7 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from course_utils import compile_stack
-from course_utils.ledger.evidence import Seen, decides, observation, weigh
+from course_utils.ledger.evidence import Seen, decides, need, observation, weigh
 
 __all__ = ["chain", "saved_bytes"]
 
@@ -33,10 +33,15 @@ def _one_step(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
+def _with_kernels(found: compile_stack.Explanation) -> compile_stack.Explanation:
+    need(found.kernels, "a kernel that Inductor can build")
+    return found
+
+
 @observation
 def explained_chain() -> compile_stack.Explanation:
     """Compile the chain, down to its kernels."""
-    return compile_stack.explain(chain, torch.linspace(-1, 1, 4096))
+    return _with_kernels(compile_stack.explain(chain, torch.linspace(-1, 1, 4096)))
 
 
 @observation
@@ -49,7 +54,7 @@ def planned_chain() -> compile_stack.Explanation:
 @observation
 def explained_step() -> compile_stack.Explanation:
     """Compile a function in which there is nothing to fuse."""
-    return compile_stack.explain(_one_step, torch.linspace(-1, 1, 4096))
+    return _with_kernels(compile_stack.explain(_one_step, torch.linspace(-1, 1, 4096)))
 
 
 def _operations(found: compile_stack.Explanation) -> int:
