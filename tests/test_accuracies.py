@@ -118,3 +118,24 @@ def test_every_figure_goes_into_the_file(no_training, tmp_path, capsys):
     assert len(found["models"]["CNN"]) == 5
     assert found["shares"]["fit"] == [1.01, 1.01, 1.01]
     assert set(AIMS) <= set(found["models"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--seeds", "0"], "at least 1, not '0'"),
+        (["--rounds", "-1"], "at least 1, not '-1'"),
+        (["--seeds", "many"], "at least 1, not 'many'"),
+        (["--json", "{folder}"], "cannot be written; name a file"),
+        (["--json", "{folder}/missing/found.json"], "cannot be written; name a file"),
+        (["--json", ""], "cannot be written; name a file"),
+    ],
+)
+def test_what_would_fail_after_minutes_is_refused_at_once(
+    no_training, tmp_path, capsys, arguments, told
+):
+    with pytest.raises(SystemExit) as ended:
+        accuracies.main([argument.format(folder=tmp_path) for argument in arguments])
+
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err

@@ -44,3 +44,12 @@ def test_the_table_has_a_column_for_each_seed_and_the_mean():
 
     assert rows[0].split() == ["seed", "0", "1", "mean"]
     assert rows[1].split() == ["share", "0.500", "1.000", "0.750"]
+
+
+@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--json", "missing/found.json"]])
+def test_what_would_fail_after_minutes_is_refused_at_once(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        accuracies_gan.main(arguments)
+
+    assert ended.value.code == 2
+    assert arguments[0] in capsys.readouterr().err

@@ -16,6 +16,7 @@ import ast
 import importlib.util
 import json
 import logging
+import os
 import random
 import statistics
 import sys
@@ -44,9 +45,9 @@ RESAMPLES = 2000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the tables, and return 1 if a model missed its aim."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5, help="how many to try (5)")
-    parser.add_argument("--rounds", type=int, default=40, help="of timing (40)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--seeds", type=count, default=5, help="how many to try (5)")
+    parser.add_argument("--rounds", type=count, default=40, help="of timing (40)")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="write every figure there")
     options = parser.parse_args(arguments)
 
     runtime.start(10)
@@ -59,6 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures = {"models": found, "trainers": timed, "shares": shares(timed)}
         options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
     return int(bool(missed(found)))
+
+
+def count(text: str) -> int:
+    """Return a number from the command line, which must be at least 1."""
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"needs a number of at least 1, not {text!r}")
+    return int(text)
+
+
+def new_file(text: str) -> Path:
+    """Return a file's path; refuse it now where writing would fail after minutes of work."""
+    path = Path(text)
+    if not text or path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} cannot be written; name a file in a folder that is there and yours"
+        )
+    return path
 
 
 def definitions(root: Path) -> dict[str, object]:

@@ -8,7 +8,7 @@ Returns 1 if a conditional GAN missed the aim: 80 % recognised, all ten digits p
 
 Kind:    plumbing of the course's own figures
 Public:  definitions, main, measure, missed
-Imports: lesson_text, torch, runtime; the lesson brings the rest
+Imports: accuracies, lesson_text, torch, runtime; the lesson brings the rest
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
+from accuracies import count, new_file
 from lesson_text import Target, read
 
 from course_utils import runtime
@@ -35,8 +36,8 @@ DEFINITIONS = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table with one column for each seed; return 1 if a seed missed the aim."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=5, help="how many to try (5)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--seeds", type=count, default=5, help="how many to try (5)")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="write every figure there")
     options = parser.parse_args(arguments)
 
     runtime.start(12)

@@ -15,11 +15,13 @@ Imports: the standard library
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["build_with_1", "build_with_2", "main"]
@@ -75,19 +77,29 @@ def _run(command: list[object], folder: Path) -> None:
         raise SystemExit(f"{command[0]} failed; its last words stand above")
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Build with the versions that are named, 1 and 2 if none is."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("versions", nargs="*", choices=["1", "2"], help="both if none")
+    options = parser.parse_args(arguments)
     expected = len(list((REPOSITORY / "notebooks").glob("[0-9]*.ipynb")))
-    for version in arguments or ["1", "2"]:
+    for version in options.versions or ["1", "2"]:
         requirement, build = {
             "1": ("jupyter-book<2", build_with_1),
             "2": ("jupyter-book>=2,<3", build_with_2),
         }[version]
-        pages = build(_environment(f"jupyter-book-{version}", requirement))
+        try:
+            command = _environment(f"jupyter-book-{version}", requirement)
+        except subprocess.CalledProcessError as failure:
+            raise SystemExit(
+                f"Jupyter Book {version} could not be installed ({failure}): connect this machine "
+                "to a package index, and run the same command again."
+            ) from None
+        pages = build(command)
         if pages < 2 * expected:  # a page for each chapter and for its exercises
             raise SystemExit(f"Jupyter Book {version} made {pages} pages of {expected} chapters")
         print(f"Jupyter Book {version}: {pages} pages, no error", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
