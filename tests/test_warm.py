@@ -177,10 +177,8 @@ def test_too_little_room_is_told_before_anything_runs(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-
     with pytest.raises(Refused, match=r"cannot be written to .* name another folder with --folder"):
-        warm.warm([], tmp_path / "file" / "warm", runner=Compiler())
+        warm.warm([], tmp_path / ("a" * 300), runner=Compiler())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
@@ -346,11 +344,39 @@ def test_where_no_notebook_lies_it_says_so(warms, monkeypatch, capsys):
 
 
 def test_what_stops_it_is_a_sentence_and_code_1(warms, tmp_path, capsys):
-    (tmp_path / "file").write_text("")
+    too_long = tmp_path / ("a" * 300)
 
-    assert front_door.main(["warm", "--folder", str(tmp_path / "file" / "a")]) == 1
+    assert front_door.main(["warm", "--folder", str(too_long)]) == 1
 
     assert "cannot be written to" in capsys.readouterr().err
+
+
+def test_a_file_in_place_of_a_folder_is_named(warms, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+
+    for folder in (tmp_path / "file", tmp_path / "file" / "a"):
+        assert front_door.main(["warm", "--folder", str(folder)]) == 1
+
+    assert capsys.readouterr().err.count("is a file or lies in one; name a folder") == 2
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("", "this one is empty"),
+        pytest.param(
+            "~nobody-of-this-name/a",
+            "no user whose home",
+            marks=pytest.mark.skipif(os.name == "nt", reason="Windows guesses the home of others"),
+        ),
+    ],
+)
+def test_a_folder_that_names_no_place_is_refused(warms, capsys, folder, told):
+    with pytest.raises(SystemExit) as ended:
+        front_door.main(["warm", "--folder", folder])
+
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err and not warms.ran
 
 
 def test_cells_that_fail_are_listed_and_the_code_is_1(warms, capsys):

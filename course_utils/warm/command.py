@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         print(_nothing_to_compile(wrong, there), file=sys.stderr)
         return 2
     chosen = [one for one in notebooks if one.chapter in (options.chapters or there)]
-    folder = (options.folder or places.warm_folder()).expanduser().absolute()
+    folder = (options.folder or places.warm_folder()).absolute()
     show = _Screen(sys.stderr if options.json else sys.stdout)
     try:
         done = warm(chosen, folder, again=options.again, report=show.piece, progress=show.progress)
@@ -61,7 +61,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=_folder,
         metavar="DIR",
         help="where to lay it; users then need COURSE_WARM=DIR in their environment. Without it "
         "a folder of this Python, which its users find by themselves",
@@ -69,6 +69,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run what is warm already, too")
     parser.add_argument("--json", action="store_true", help="print data in place of lines")
     return parser.parse_args(arguments)
+
+
+def _folder(text: str) -> Path:
+    """Return the folder that is meant; an empty name, of a variable not set, means none."""
+    if not text:
+        raise argparse.ArgumentTypeError("needs the name of a folder, and this one is empty")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise argparse.ArgumentTypeError(f"there is no user whose home is {text}") from None
 
 
 def _nothing_to_compile(wrong: Sequence[int], there: Sequence[int]) -> str:

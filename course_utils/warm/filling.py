@@ -165,6 +165,8 @@ def _refused(folder: Path, error: OSError) -> Refused:
     why = error.strerror or str(error)
     if why == NO_ROOM:
         return Refused(f"The disk under {folder} is full. Make room and start again.")
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        return Refused(f"{folder} is a file or lies in one; name a folder with --folder.")
     return Refused(
         f"{folder} cannot be written to ({why}). Run this as the user to whom it belongs, or name "
         "another folder with --folder."
