@@ -197,6 +197,7 @@ def test_a_page_is_written_with_what_the_learner_wrote_as_text(file, tmp_path, c
         (["{file}:scale", "--inputs", "1 +"], 2, "--inputs '1 +' is no use"),
         (["{file}:scale", "--stage", "cellar"], 2, "no stage 'cellar'; there are source"),
         (["{file}:fails"], 1, "this is the learner's"),
+        (["{file}:scale", "--inputs", "exit()"], 1, "ended the program (code None) before"),
         (["{file}:scale", "--html", "{file}/page.html"], 1, "cannot be written"),
     ],
 )

@@ -39,6 +39,13 @@ def main(arguments: list[str]) -> int:
     except _Unusable as problem:
         print(problem, file=sys.stderr)
         return 2
+    except SystemExit as ended:
+        print(
+            f"The code of {options.target} ended the program (code {ended.code}) before there was "
+            "anything to explain; put what runs it under `if __name__ == '__main__':`.",
+            file=sys.stderr,
+        )
+        return 1
     except Exception as failure:  # the learner's own code failed: their line, not ours
         print("".join(traceback.format_exception_only(failure)).strip(), file=sys.stderr)
         return 1
