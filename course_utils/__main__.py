@@ -76,8 +76,7 @@ def _speedup(arguments: list[str]) -> int:
         print(_cannot_import("speedup", missing), file=sys.stderr)
         return 1
     if options.list:
-        for name in workloads.names():
-            print(f"{name:<18} {workloads.get(name).title}. {workloads.get(name).why}")
+        print(_list([workloads.get(name) for name in workloads.names()], options.json))
         return 0
     asked = [*options.workloads, *([options.recipes] if options.recipes else [])]
     unknown = [name for name in asked if name not in workloads.names()]
@@ -102,6 +101,13 @@ def _speedup(arguments: list[str]) -> int:
     if options.roofline:
         failed = _plot_roofline(found, options.roofline)
     return (_plot(demo, options.plot) if options.plot else 0) or failed
+
+
+def _list(found: Sequence, as_data: bool) -> str:
+    if as_data:
+        rows = [{"name": one.name, "title": one.title, "why": one.why} for one in found]
+        return json.dumps(rows, indent=2)
+    return "\n".join(f"{one.name:<18} {one.title}. {one.why}" for one in found)
 
 
 def _recipes(options: argparse.Namespace, workloads) -> int:

@@ -168,6 +168,13 @@ def test_list_names_every_workload_and_measures_none(demo, capsys):
     assert demo == []
 
 
+def test_the_list_is_data_too_where_a_program_asks(demo, capsys):
+    assert front_door.main(["speedup", "--list", "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in told] == list(workloads.names())
+
+
 @pytest.mark.parametrize("rounds", ["4", "-1", "many"])
 def test_too_few_rounds_are_refused(demo, rounds, capsys):
     with pytest.raises(SystemExit) as ended:

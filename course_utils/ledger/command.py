@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
     try:
         ids = _chosen(options.ids, options.verdict)
     except ValueError as unknown:
-        print(f"{unknown}.", file=sys.stderr)
+        words = str(unknown)
+        print(words if words.endswith("?") else f"{words}.", file=sys.stderr)
         return 2
     found = ledger.run(*ids, report=_progress)
     print(json.dumps(_as_data(found), indent=2) if options.json else found)
