@@ -70,8 +70,9 @@ def read_arguments(arguments):
     if not ours or (ours[0].startswith("-") and ours[0] not in ("-h", "--help")):
         ours = ["lab", *ours]
     options, unknown = make_parser().parse_known_args(ours)
-    if unknown and options.command in (lab, test, book, where):
-        raise Stop(f"course.py {ours[0]} does not know {' '.join(unknown)}; try --help.")
+    strays = unknown if options.command is lab else unknown + passed_on
+    if strays and options.command in (lab, test, book, where):
+        raise Stop(f"course.py {ours[0]} does not know {' '.join(strays)}; try --help.")
     options.passed_on = unknown + passed_on
     return options
 

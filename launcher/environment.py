@@ -75,11 +75,13 @@ def prepare_here(options):
 def choose(options, state):
     # type: (argparse.Namespace, dict) -> dict
     """Return which torch is wanted: as asked for now, else as last time, else ``auto``."""
-    if options.torch or options.torch_index:
+    if options.torch or options.torch_index is not None:
         index = options.torch_index
-        if index and "://" not in index:
-            if not Path(index).is_dir():
-                raise Stop(f"{index} is neither an address nor a folder that exists.")
+        if index is not None and "://" not in index:
+            if not index or not Path(index).is_dir():
+                raise Stop(
+                    f"{index or 'An empty name'} is neither an address nor a folder that exists."
+                )
             index = str(Path(index).resolve())
         return {"torch": options.torch or "auto", "index": index}
     return {"torch": state.get("torch", "auto"), "index": state.get("index")}

@@ -195,6 +195,12 @@ def test_a_misspelt_option_is_named():
         course.read_arguments(["lab", "--torhc", "cpu"])
 
 
+@pytest.mark.parametrize("command", ["test", "book", "where"])
+def test_what_would_be_ignored_after_two_dashes_is_named(command):
+    with pytest.raises(shell.Stop, match=f"course.py {command} does not know -k words"):
+        course.read_arguments([command, "--", "-k", "words"])
+
+
 @pytest.mark.parametrize(
     "command", ["lab", "test", "doctor", "speedup", "warm", "book", "slides", "notebooks", "where"]
 )
@@ -221,8 +227,9 @@ def test_the_choice_of_an_earlier_start_is_kept_until_another_is_made():
     assert changed == {"torch": "auto", "index": None}
 
 
-def test_a_place_for_torch_that_does_not_exist_is_refused(tmp_path):
-    options = Namespace(torch=None, torch_index=str(tmp_path / "missing"))
+@pytest.mark.parametrize("name", ["missing", ""])
+def test_a_place_for_torch_that_does_not_exist_is_refused(tmp_path, name):
+    options = Namespace(torch=None, torch_index=name and str(tmp_path / name))
 
     with pytest.raises(shell.Stop, match="neither an address nor a folder"):
         environment.choose(options, {})
