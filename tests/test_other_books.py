@@ -20,5 +20,5 @@ def test_without_a_package_index_it_says_what_to_do(monkeypatch):
 
     monkeypatch.setattr(other_books, "_environment", unreachable)
 
-    with pytest.raises(SystemExit, match="Jupyter Book 2 could not be installed .* connect this"):
+    with pytest.raises(SystemExit, match=r"Jupyter Book 2 could not be installed .* connect this"):
         other_books.main(["2"])
