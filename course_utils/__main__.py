@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -266,4 +267,6 @@ def _places() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    # end as after Ctrl-C, with what was started and what lies among temporary files
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

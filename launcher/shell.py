@@ -13,6 +13,7 @@ from course_utils import places
 
 ROOT = places.repository()
 ENVIRONMENT = ROOT / ".venv"
+PATIENCE = 3  # seconds in which a child may put its things away
 
 
 class Stop(Exception):
@@ -39,8 +40,26 @@ def say(sentence):
 
 def call(command, environ=None):
     # type: (list[str], dict | None) -> int
-    """Run a command in the course's folder and return its exit code."""
-    return subprocess.call(command, cwd=str(ROOT), env=environ)
+    """Run a command in the course's folder and return its exit code; let it end in order."""
+    child = subprocess.Popen(command, cwd=str(ROOT), env=environ)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        end(child)
+        raise
+
+
+def end(child):
+    # type: (subprocess.Popen) -> None
+    """Wait until a child has put its things away; subprocess.call would kill it at once.
+
+    Ctrl-C reached it, too. Where only this program was told to end, the child is told now.
+    """
+    try:
+        child.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        child.terminate()
+        child.wait()
 
 
 def answers(command, environ=None):

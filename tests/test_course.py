@@ -12,8 +12,10 @@ import importlib.metadata
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from argparse import Namespace
 from pathlib import Path
@@ -776,6 +778,45 @@ def test_windows_keeps_its_python_elsewhere():
     python = environment.environment_python(Path("course/.venv"), "win32")
 
     assert python == Path("course/.venv/Scripts/python.exe")
+
+
+TIDY = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    pathlib.Path(sys.argv[1], "up").touch()
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(0.5)
+    pathlib.Path(sys.argv[1], "tidied").touch()
+"""
+CALLS = """
+import signal, sys
+from launcher import shell
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    shell.call([sys.executable, "-c", *sys.argv[1:]])
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no groups of processes")
+@pytest.mark.parametrize("everybody", [True, False], ids=["Ctrl-C", "SIGTERM"])
+def test_what_was_called_may_put_its_things_away(tmp_path, everybody):
+    program = [sys.executable, "-c", CALLS, TIDY, str(tmp_path)]
+
+    called = subprocess.Popen(program, cwd=ROOT, start_new_session=True)
+    while not (tmp_path / "up").exists():
+        assert called.poll() is None
+        time.sleep(0.05)
+    if everybody:
+        os.killpg(called.pid, signal.SIGINT)
+    else:
+        called.terminate()
+
+    assert called.wait(60) == 130
+    assert (tmp_path / "tidied").exists()
 
 
 def test_a_server_ends_with_its_own_exit_code(tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -277,3 +278,20 @@ def test_a_real_compiled_function_gives_the_same_result():
     assert found["compile_error"] is None
     assert (found["graphs"], found["breaks"]) == (1, 0)
     assert found["largest_difference"] < 1e-6
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word")
+def test_a_command_that_is_told_to_end_does_so_as_after_ctrl_c(tmp_path):
+    (tmp_path / "waits.py").write_text(
+        "import pathlib, time\npathlib.Path('up').touch()\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "course_utils", "explain", "waits.py:f"]
+
+    told = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "up").exists():
+        assert told.poll() is None
+        time.sleep(0.05)
+    told.terminate()
+
+    assert told.communicate(timeout=60)[1].endswith("Stopped.\n")
+    assert told.returncode == 130
