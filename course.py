@@ -222,7 +222,7 @@ def where(options):
     }
     found.update(versions(python))
     if options.json:
-        say(json.dumps(found, indent=2, ensure_ascii=False))
+        say(json.dumps(found, indent=2))  # in ASCII, so that no console changes a name
     else:
         say("\n".join(f"{name:<12} {value}" for name, value in found.items()))
     return 0

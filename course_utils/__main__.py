@@ -15,6 +15,7 @@ import json
 import platform
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -88,7 +89,9 @@ def _speedup(arguments: list[str]) -> int:
         )
         return 2
 
-    runtime.start(0)
+    if refused := _cannot_start(runtime):
+        print(refused, file=sys.stderr)
+        return 1
     if options.recipes:
         return _recipes(options, workloads)
     chosen = workloads.names() if options.all else options.workloads or workloads.USUAL
@@ -196,8 +199,9 @@ def _explain(arguments: list[str]) -> int:
     except ImportError as missing:
         print(_cannot_import("explain", missing), file=sys.stderr)
         return 1
-    if not {"-h", "--help"} & set(arguments):
-        runtime.start(0)
+    if not {"-h", "--help"} & set(arguments) and (refused := _cannot_start(runtime)):
+        print(refused, file=sys.stderr)
+        return 1
     return command.main(arguments)
 
 
@@ -214,9 +218,28 @@ def _ledger(arguments: list[str]) -> int:
     except ImportError as missing:
         print(_cannot_import("ledger", missing), file=sys.stderr)
         return 1
-    if not {"-h", "--help"} & set(arguments):
-        runtime.start(0)
+    if not {"-h", "--help"} & set(arguments) and (refused := _cannot_start(runtime)):
+        print(refused, file=sys.stderr)
+        return 1
     return command.main(arguments)
+
+
+def _cannot_start(runtime) -> str:
+    """Start as a chapter does; return in a sentence what is in the way, or nothing."""
+    try:
+        cache = runtime.start(0).cache
+    except RuntimeError as error:  # torch knows no such device, or nobody has such a home
+        told = str(error).partition("\n")[0].rstrip(".")
+        return f"{told}; look at COURSE_DEVICE, COURSE_CACHE and COURSE_WARM."
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache):
+            return ""
+    except OSError as error:
+        return (
+            f"{cache}, where compiled code would lie, cannot be written to ({error.strerror}); let "
+            "COURSE_CACHE name a folder of your own."
+        )
 
 
 def _cannot_import(command: str, missing: ImportError) -> str:
@@ -269,4 +292,6 @@ def _places() -> dict[str, str]:
 if __name__ == "__main__":
     # end as after Ctrl-C, with what was started and what lies among temporary files
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # a folder's name, or a sign such as ×, may not fit the letters of the console or the file
+    sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

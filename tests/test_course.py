@@ -1013,6 +1013,15 @@ def test_where_speaks_to_programs_too(capsys):
     assert found["torch"].startswith("2.")
 
 
+def test_what_a_program_reads_holds_every_letter_of_a_name_whatever_the_console():
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "COURSE_CACHE": "缓存"}
+    command = [sys.executable, "course.py", "where", "--here", "--json"]
+
+    told = subprocess.check_output(command, cwd=ROOT, env=environ)
+
+    assert Path(json.loads(told)["cache"]).name == "缓存"
+
+
 def test_the_doctor_needs_no_installation(monkeypatch, tmp_path):
     ran = []
     monkeypatch.setattr(course, "PYTHON", tmp_path / "missing")

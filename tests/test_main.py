@@ -35,13 +35,14 @@ def demo(monkeypatch, tmp_path):
 
 def run(*arguments, environ=None, code=None, timeout=240):
     command = ["-c", code] if code else ["-m", "course_utils", *arguments]
+    environ = {**os.environ, "PYTHONIOENCODING": "utf-8", **(environ or {})}
     return subprocess.run(
         [sys.executable, *command],
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=timeout,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(environ or {})},
+        env={name: text for name, text in environ.items() if text is not None},
     )
 
 
@@ -295,3 +296,32 @@ def test_a_command_that_is_told_to_end_does_so_as_after_ctrl_c(tmp_path):
 
     assert told.communicate(timeout=60)[1].endswith("Stopped.\n")
     assert told.returncode == 130
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"COURSE_CACHE": "{folder}/file"}, "cannot be written to"),
+        ({"COURSE_DEVICE": "gpu"}, "look at COURSE_DEVICE"),
+    ],
+)
+@pytest.mark.parametrize(
+    "arguments", [("speedup", "tiny_function"), ("explain", "a.py:f"), ("ledger", "S0-29")]
+)
+def test_what_keeps_a_command_from_starting_is_a_sentence(tmp_path, arguments, environ, told):
+    (tmp_path / "file").write_text("")
+    environ = {name: text.format(folder=tmp_path) for name, text in environ.items()}
+
+    done = run(*arguments, environ={"TORCHINDUCTOR_CACHE_DIR": None, **environ})
+
+    assert done.returncode == 1 and done.stdout == ""
+    assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_name_that_the_console_has_no_letters_for_does_not_stop_it():
+    environ = {"PYTHONIOENCODING": "ascii", "COURSE_CACHE": "缓存"}
+
+    done = run("where", environ=environ)
+
+    assert done.returncode == 0, done.stderr
+    assert "\\u7f13\\u5b58" in done.stdout
