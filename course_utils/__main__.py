@@ -89,7 +89,8 @@ def _speedup(arguments: list[str]) -> int:
         )
         return 2
 
-    if refused := _cannot_start(runtime):
+    refused = _cannot_start(runtime)
+    if refused:
         print(refused, file=sys.stderr)
         return 1
     if options.recipes:
@@ -199,7 +200,8 @@ def _explain(arguments: list[str]) -> int:
     except ImportError as missing:
         print(_cannot_import("explain", missing), file=sys.stderr)
         return 1
-    if not {"-h", "--help"} & set(arguments) and (refused := _cannot_start(runtime)):
+    refused = "" if {"-h", "--help"} & set(arguments) else _cannot_start(runtime)
+    if refused:
         print(refused, file=sys.stderr)
         return 1
     return command.main(arguments)
@@ -218,7 +220,8 @@ def _ledger(arguments: list[str]) -> int:
     except ImportError as missing:
         print(_cannot_import("ledger", missing), file=sys.stderr)
         return 1
-    if not {"-h", "--help"} & set(arguments) and (refused := _cannot_start(runtime)):
+    refused = "" if {"-h", "--help"} & set(arguments) else _cannot_start(runtime)
+    if refused:
         print(refused, file=sys.stderr)
         return 1
     return command.main(arguments)

@@ -1,10 +1,12 @@
 """The front door finds its commands, imports no more than they need, and ends with a true code."""
 
+import ast
 import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -325,3 +327,9 @@ def test_a_name_that_the_console_has_no_letters_for_does_not_stop_it():
 
     assert done.returncode == 0, done.stderr
     assert "\\u7f13\\u5b58" in done.stdout
+
+
+def test_the_door_to_the_doctor_reads_under_python_3_7():
+    source = Path(front_door.__file__).read_text(encoding="utf-8")
+
+    ast.parse(source, feature_version=(3, 7))
