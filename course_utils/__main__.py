@@ -150,7 +150,10 @@ def _speedup_options(arguments: list[str]) -> argparse.Namespace:
         default=30,
         help="timed blocks of each half, at least 5; fewer once six seconds are up (30)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.recipes and (options.workloads or options.all or options.roofline):
+        parser.error("--recipes measures one workload and nothing else; leave out the rest")
+    return options
 
 
 def _rounds(text: str) -> int:
@@ -229,19 +232,23 @@ def _ledger(arguments: list[str]) -> int:
 
 def _cannot_start(runtime) -> str:
     """Start as a chapter does; return in a sentence what is in the way, or nothing."""
+    import torch
+
     try:
-        cache = runtime.start(0).cache
-    except RuntimeError as error:  # torch knows no such device, or nobody has such a home
+        place = runtime.start(0)
+        torch.empty(1, device=place.device)
+    # torch knows no such device or was built without it, or nobody has such a home
+    except (RuntimeError, AssertionError) as error:
         told = str(error).partition("\n")[0].rstrip(".")
         return f"{told}; look at COURSE_DEVICE, COURSE_CACHE and COURSE_WARM."
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=cache):
+        place.cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place.cache):
             return ""
     except OSError as error:
         return (
-            f"{cache}, where compiled code would lie, cannot be written to ({error.strerror}); let "
-            "COURSE_CACHE name a folder of your own."
+            f"{place.cache}, where compiled code would lie, cannot be written to "
+            f"({error.strerror}); let COURSE_CACHE name a folder of your own."
         )
 
 

@@ -135,6 +135,15 @@ def test_recipes_for_what_has_none_are_a_sentence_and_code_2(demo, name, told, c
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [("mlp",), ("--all",), ("--roofline", "a.png")])
+def test_what_recipes_would_ignore_is_refused(demo, more, capsys):
+    with pytest.raises(SystemExit) as ended:
+        front_door.main(["speedup", "--recipes", "mlp", *more])
+
+    assert ended.value.code == 2
+    assert "leave out the rest" in capsys.readouterr().err and demo == []
+
+
 def test_recipes_are_measured_for_the_workload_that_is_named(demo, monkeypatch, tmp_path, capsys):
     timings = Comparison({"eager": Timing(0.1, (2.0,) * 5), "bfloat16": Timing(9.0, (1.0,) * 5)})
     found = workloads.Recipes(HOST, "mlp", timings, {"bfloat16": 0.01})
@@ -305,6 +314,7 @@ def test_a_command_that_is_told_to_end_does_so_as_after_ctrl_c(tmp_path):
     [
         ({"COURSE_CACHE": "{folder}/file"}, "cannot be written to"),
         ({"COURSE_DEVICE": "gpu"}, "look at COURSE_DEVICE"),
+        ({"COURSE_DEVICE": "cuda:99"}, "look at COURSE_DEVICE"),
     ],
 )
 @pytest.mark.parametrize(
