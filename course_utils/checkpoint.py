@@ -8,8 +8,8 @@ training, and each file that is no checkpoint gets one sentence. No file is ever
 code.
 
 Kind:    taught; chapter 13 writes all of it
-Public:  FORMAT, MIGRATIONS, PARTS, CheckpointError, Run, check_fit, check_optimizer,
-         check_rest, check_weights, contents_of, few, finite, from_1, generators,
+Public:  FORMAT, MIGRATIONS, PARTS, CheckpointError, Run, check_fit, check_keep,
+         check_optimizer, check_rest, check_weights, contents_of, few, finite, from_1, generators,
          load, load_weights, migrated, numbered, own_names, packed, plain, put_back,
          random_states, resume, save, saving, set_random_states, settle, states_of, sweep,
          undamaged, write_through
@@ -44,6 +44,7 @@ __all__ = [
     "CheckpointError",
     "Run",
     "check_fit",
+    "check_keep",
     "check_optimizer",
     "check_rest",
     "check_weights",
@@ -494,6 +495,21 @@ def numbered(path: str | os.PathLike) -> list[Path]:
     return sorted(found, key=lambda file: int(form.fullmatch(file.name)[1]))
 
 
+def check_keep(path: str | os.PathLike, run: Run, keep: int | None) -> None:
+    """Raise where numbered files would be the wrong ones: no count, or another run's in the way.
+
+    Built in chapter 13.
+    """
+    if keep is None:
+        return
+    if not isinstance(keep, int) or keep < 1:
+        raise ValueError("keep counts files, from 1 on; None keeps one file without a number")
+    for file in numbered(path)[-1:]:
+        if int(file.stem.rpartition("-")[2]) > len(run.history.epochs):
+            later = f"{file.name} is of a later epoch than this run has reached"
+            raise ValueError(f"{later}; resume from it, or save under another name")
+
+
 def saving(
     path: str | os.PathLike,
     run: Run,
@@ -512,15 +528,15 @@ def saving(
     Built in chapter 13.
     """
     path = Path(path)
+    check_keep(path, run, keep)
 
     def saved(epoch):
-        if keep is None:
-            save(path, contents_of(run))
-        else:
-            name = f"{path.stem}-{epoch.number:04}{path.suffix}"
-            save(path.with_name(name), contents_of(run))
-            for old in numbered(path)[:-keep]:
-                old.unlink()
+        if epoch not in run.history.epochs:
+            raise ValueError("the run has not seen this epoch; hand history=run.history to fit")
+        number = "" if keep is None else f"-{epoch.number:04}"
+        save(path.with_name(f"{path.stem}{number}{path.suffix}"), contents_of(run))
+        for old in numbered(path)[:-keep] if keep else []:
+            old.unlink()
         if report is not None:
             report(epoch)
 

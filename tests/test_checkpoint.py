@@ -824,6 +824,36 @@ def test_the_best_weights_are_in_every_later_file(tmp_path):
     assert equal(best, dict(run.history.best_weights))
 
 
+def test_a_fresh_run_loses_no_file_to_those_of_an_earlier_one(tmp_path):
+    path, earlier = tmp_path / "run.pt", new_run()
+    fit(earlier, 5, checkpoint.saving(path, earlier, keep=2, report=None))
+    before = {file: file.read_bytes() for file in checkpoint.numbered(path)}
+
+    with pytest.raises(ValueError, match=r"run-0005.pt is of a later epoch .* resume from it, or"):
+        checkpoint.saving(path, new_run(), keep=2, report=None)
+
+    assert {file: file.read_bytes() for file in checkpoint.numbered(path)} == before
+    assert len(before) == 2
+
+
+@pytest.mark.parametrize("keep", [0, -1, 2.0, "2"])
+def test_what_counts_no_files_is_refused_before_the_first_epoch(tmp_path, keep):
+    with pytest.raises(ValueError, match="keep counts files, from 1 on"):
+        checkpoint.saving(tmp_path / "run.pt", new_run(), keep=keep)
+
+
+@pytest.mark.parametrize("keep", [None, 2])
+def test_a_training_without_the_runs_history_is_not_saved_in_silence(tmp_path, keep):
+    run = new_run()
+    report = checkpoint.saving(tmp_path / "run.pt", run, keep=keep, report=None)
+
+    with pytest.raises(ValueError, match=r"hand history=run\.history to fit"):
+        training.fit(run.model, F.cross_entropy, run.optimizer, run.loader,
+                     epochs=1, device="cpu", report=report)  # fmt: skip
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def train_until_killed(folder, kills):
     """Fork a training for each number in ``kills``, which dies at its so many-th batch."""
     new_run()  # imports what an optimizer needs, once for all children
