@@ -780,9 +780,11 @@ def test_windows_keeps_its_python_elsewhere():
     assert python == Path("course/.venv/Scripts/python.exe")
 
 
+# SIGINT too: what a shell starts in the background begins its life ignoring it
 TIDY = """
 import pathlib, signal, sys, time
-signal.signal(signal.SIGTERM, signal.default_int_handler)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
 try:
     pathlib.Path(sys.argv[1], "up").touch()
     time.sleep(60)
@@ -793,7 +795,8 @@ except KeyboardInterrupt:
 CALLS = """
 import signal, sys
 from launcher import shell
-signal.signal(signal.SIGTERM, signal.default_int_handler)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
 try:
     shell.call([sys.executable, "-c", *sys.argv[1:]])
 except KeyboardInterrupt:
