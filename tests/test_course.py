@@ -789,6 +789,7 @@ try:
     pathlib.Path(sys.argv[1], "up").touch()
     time.sleep(60)
 except KeyboardInterrupt:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a slow machine is told twice
     time.sleep(0.5)
     pathlib.Path(sys.argv[1], "tidied").touch()
 """
