@@ -19,6 +19,7 @@ layer 0   runtime      seed, device, threads, compile cache, quiet loggers
           warmed       take over what was compiled ahead
           places       the folders that the course uses
           unreadable   what a file is, where a checkpoint was expected
+          arguments    what was handed over by mistake, where fit and resume would go wrong late
           doctor       what is wrong with this installation, and what to do
 
 Imports point downwards only, and importing the package imports nothing.

@@ -268,7 +268,11 @@ def _where(arguments: list[str]) -> int:
 
     from course_utils import warmed
 
-    found, parts = _places(), warmed.contents()
+    try:
+        found, parts = _places(), warmed.contents()
+    except (OSError, RuntimeError) as refused:  # a folder that may not be read, or nobody's home
+        print(f"{refused}.", file=sys.stderr)
+        return 1
     if options.json:
         warm = [warmed.as_data(part) for part in parts]
         print(json.dumps({**found, "compiled ahead": warm}, indent=2))

@@ -13,7 +13,7 @@ Public:  FORMAT, MIGRATIONS, PARTS, CheckpointError, Run, check_fit, check_keep,
          load, load_weights, migrated, numbered, own_names, packed, plain, put_back,
          random_states, resume, save, saving, set_random_states, settle, states_of, sweep,
          undamaged, write_through
-Imports: torch, numpy, training, unreadable
+Imports: torch, numpy, arguments, training, unreadable
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_utils import training, unreadable
+from course_utils import arguments, training, unreadable
 
 __all__ = [
     "FORMAT",
@@ -145,7 +145,7 @@ def save(path: str | os.PathLike, contents: dict) -> None:
 
     Built in chapter 13.
     """
-    path = Path(path).resolve()
+    path = arguments.place_to_save(path, contents)
     data = packed(contents)
     half = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -182,6 +182,7 @@ def load(path: str | os.PathLike, *, map_location: torch.device | str = "cpu") -
 
     Built in chapter 13.
     """
+    arguments.check_load(path, map_location)
     try:
         undamaged(path)
         contents = torch.load(path, map_location=map_location, weights_only=True)
@@ -297,6 +298,7 @@ def load_weights(model: nn.Module, weights: dict) -> None:
 
     Built in chapter 13.
     """
+    arguments.check_state(model, weights)
     check_weights(model, weights)
     names = own_names(model)
     model.load_state_dict({names[name]: value for name, value in plain(weights).items()})
@@ -320,6 +322,10 @@ class Run:
     loader: object = None
     history: training.History = field(default_factory=training.History)
     more: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be resumed."""
+        arguments.check_run(self)
 
     @property
     def parts(self) -> dict[str, object]:
@@ -472,6 +478,7 @@ def resume(path: str | os.PathLike, run: Run) -> training.History:
 
     Built in chapter 13.
     """
+    arguments.check_run(run)
     contents = load(path)
     try:
         check_fit(run, contents)
@@ -502,7 +509,7 @@ def check_keep(path: str | os.PathLike, run: Run, keep: int | None) -> None:
     """
     if keep is None:
         return
-    if not isinstance(keep, int) or keep < 1:
+    if type(keep) is not int or keep < 1:
         raise ValueError("keep counts files, from 1 on; None keeps one file without a number")
     for file in numbered(path)[-1:]:
         if int(file.stem.rpartition("-")[2]) > len(run.history.epochs):
@@ -527,6 +534,7 @@ def saving(
 
     Built in chapter 13.
     """
+    arguments.check_run(run)
     path = Path(path)
     check_keep(path, run, keep)
 

@@ -122,6 +122,17 @@ def stratified_split(
     >>> torch.tensor([0, 1, 0, 1, 0, 1])[chosen].sort().values
     tensor([0, 1])
     """
+    if not isinstance(labels, torch.Tensor) or labels.ndim != 1:
+        came = f"of the shape {tuple(labels.shape)}" if isinstance(labels, torch.Tensor) else ""
+        came = came or f"a {type(labels).__name__}"
+        raise TypeError(f"labels must be a tensor of one label for each row, this is {came}")
+    if isinstance(held_out, bool) or not hasattr(held_out, "__index__"):
+        raise TypeError(
+            f"held_out counts rows, and {held_out!r} is no whole number; for a quarter of "
+            f"{len(labels)} rows write {len(labels) // 4}"
+        )
+    if len(labels) < 2:
+        raise ValueError(f"there are {len(labels)} labels, and two parts need 2 at least")
     if not 0 < held_out < len(labels):
         raise ValueError(f"held_out must lie between 1 and {len(labels) - 1}, it is {held_out}")
     generator = torch.Generator().manual_seed(seed)
@@ -266,7 +277,15 @@ def cifar10(
 
 
 def _data_folder(folder: str | os.PathLike | None) -> Path:
-    return places.cache_root() / "data" if folder is None else Path(folder)
+    if folder is None:
+        return places.cache_root() / "data"
+    if not isinstance(folder, str | os.PathLike) or "\0" in os.fspath(folder):
+        raise TypeError(f"folder must be the name of a folder, not {folder!r}")
+    folder = Path(folder)
+    for place in (folder, *folder.parents):
+        if place.is_file():
+            raise DownloadError(f"{place} is a file; let folder name a folder for the data.")
+    return folder
 
 
 def _as_tensor(image: object) -> torch.Tensor:

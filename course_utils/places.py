@@ -49,7 +49,7 @@ def cache_root(environ=None, platform=sys.platform, home=None):
     """
     environ = os.environ if environ is None else environ
     if environ.get("COURSE_CACHE"):
-        return Path(environ["COURSE_CACHE"]).expanduser().absolute()
+        return _named("COURSE_CACHE", environ)
     chosen = _chosen_for_this_project()
     if chosen:
         return Path(chosen)
@@ -73,6 +73,16 @@ def cache_setting():
     ``doctor --repair`` writes it; git ignores it.
     """
     return repository() / ".course-cache"
+
+
+def _named(variable, environ):
+    # type: (str, ...) -> Path
+    """Return the folder that a variable names; raise a sentence where ~ means nobody's home."""
+    try:
+        return Path(environ[variable]).expanduser().absolute()
+    except RuntimeError:  # what pathlib raises for ~somebody whom this machine does not know
+        told = variable + " is " + environ[variable] + ", and this machine knows no such user"
+        raise RuntimeError(told + "; name a folder of your own") from None
 
 
 def _chosen_for_this_project():
@@ -116,7 +126,7 @@ def warm_folder(environ=None, prefix=sys.prefix):
     """
     environ = os.environ if environ is None else environ
     if environ.get("COURSE_WARM"):
-        return Path(environ["COURSE_WARM"]).expanduser().absolute()
+        return _named("COURSE_WARM", environ)
     return Path(prefix) / "share" / "pytorch-course"
 
 

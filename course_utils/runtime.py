@@ -44,9 +44,10 @@ class Place:
 
     def __str__(self) -> str:
         """Return one line for a person."""
+        threads = f"{self.threads} thread" + ("" if self.threads == 1 else "s")
         return (
             f"Chapter {self.chapter} · Python {platform.python_version()} at {sys.prefix} · "
-            f"torch {torch.__version__} on {self.device}, {self.threads} threads"
+            f"torch {torch.__version__} on {self.device}, {threads}"
         )
 
     __repr__ = __str__

@@ -7,8 +7,8 @@ trace, and gives back the best weights, also after Ctrl-C. Each line of it is in
 
 Kind:    taught; chapter 6 writes all of it
 Public:  Epoch, History, Score, accuracy, advance, checked_loss, evaluate, evaluating, finished,
-         fit, keeping_best, pairs_all_with_all, record, train_epoch
-Imports: torch and the standard library, nothing else of this package
+         fit, keeping_best, pairs_all_with_all, per_row, record, train_epoch
+Imports: torch and arguments
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from course_utils import arguments
+
 __all__ = [
     "Epoch",
     "History",
@@ -36,6 +38,7 @@ __all__ = [
     "fit",
     "keeping_best",
     "pairs_all_with_all",
+    "per_row",
     "record",
     "train_epoch",
 ]
@@ -98,7 +101,7 @@ class History:
         """The losses, epoch by epoch, as ``plotting.curves`` wants them."""
         curves = {"training": [epoch.train_loss for epoch in self.epochs]}
         if self.best is not None:
-            curves["validation"] = [epoch.valid.loss for epoch in self.epochs]
+            curves["validation"] = [e.valid.loss if e.valid else math.nan for e in self.epochs]
         return curves
 
 
@@ -158,6 +161,16 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             part.training = was_training
 
 
+def per_row(total: float, rows: int) -> float:
+    """Return the mean over the rows; raise where a loader gave none.
+
+    Built in chapter 6.
+    """
+    if rows == 0:
+        raise ValueError("the loader gave no rows; look at its data set, its batch_size, drop_last")
+    return total / rows
+
+
 def evaluate(
     model: nn.Module,
     loss_function: Loss,
@@ -185,7 +198,7 @@ def evaluate(
             losses += checked_loss(loss_function, outputs, y).item() * len(y)
             metrics += float(metric(outputs, y)) * len(y) if metric else 0.0
             rows += len(y)
-    return Score(losses / rows, metrics / rows if metric else None)
+    return Score(per_row(losses, rows), per_row(metrics, rows) if metric else None)
 
 
 def train_epoch(
@@ -210,7 +223,7 @@ def train_epoch(
         optimizer.step()
         losses += loss.item() * len(y)
         rows += len(y)
-    return losses / rows
+    return per_row(losses, rows)
 
 
 def record(history: History, model: nn.Module, train_loss: float, valid: Score | None) -> Epoch:
@@ -258,6 +271,7 @@ def keeping_best(model: nn.Module, history: History) -> Iterator[None]:
 
     Built in chapter 6.
     """
+    history.ended = ""
     try:
         yield
     except KeyboardInterrupt:
@@ -305,8 +319,8 @@ def fit(
 
     Built in chapter 6.
     """
+    arguments.check_training(model, optimizer, device, epochs, patience, valid_loader, history)
     history = History() if history is None else history
-    history.ended = ""
     with keeping_best(model.to(device), history):
         while not finished(history, epochs, patience):
             loss = train_epoch(model, loss_function, optimizer, train_loader, device=device)

@@ -68,6 +68,8 @@ def why_unwritten(path: Path, error: OSError) -> str:
     name = _shown(path.name)
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None), errno.EFBIG):
         return f"{name} did not fit on the disk, and {kept}: make room and save again"
+    if error.errno == errno.ENAMETOOLONG:
+        return f"{name} has too long a name, and a save adds 14 letters for a while: shorten it"
     if path.is_dir():
         return f"{name} is a folder: give the name of a file"
     if isinstance(error, PermissionError):

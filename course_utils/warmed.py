@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import threading
 from dataclasses import dataclass, field
@@ -81,14 +82,15 @@ class Warmed:
 
     def __str__(self) -> str:
         """Return one line for a person."""
-        chapters = {name for name in self.record.pieces if "/" not in name}
-        numbers = sorted(int(name[:2]) for name in chapters)
+        names = [re.match(r"[0-9]{2}(?=_|$)", name) for name in self.record.pieces]
+        numbers = sorted({int(found[0]) for found in names if found})
         of = "chapter" if len(numbers) == 1 else "chapters"
         of = f"{of} {', '.join(map(str, numbers))}" if numbers else "no chapter yet"
         return (
             f"{of}; {self.files} files, {self.kernel_bytes / 1e6:.1f} MB, and "
             f"{self.header_bytes / 1e6:.0f} MB of headers; torch {self.record.torch}, "
-            f"{self.record.capability}, {self.record.threads} threads; in {self.folder}"
+            f"{self.record.capability}, {self.record.threads} thread"
+            f"{'s' * (self.record.threads != 1)}; in {self.folder}"
         )
 
 
@@ -102,9 +104,9 @@ def take_over(cache: Path, library: str, root: Path | None = None) -> int:
         library: the folder of the torch that runs; the path is part of every name in the cache.
         root: where to look; ``places.warm_folder()`` when left out.
     """
-    root = places.warm_folder() if root is None else root
-    part = root / cache.name
     try:
+        root = places.warm_folder() if root is None else root
+        part = root / cache.name
         record = read(part)
         if record is None or record.library != library:
             return 0
@@ -119,7 +121,7 @@ def take_over(cache: Path, library: str, root: Path | None = None) -> int:
         copied += lay(part / KERNELS, cache)
         stamp.write_bytes(made)
         return copied
-    except OSError:
+    except (OSError, RuntimeError):  # COURSE_WARM may name nobody's home
         return 0
 
 
@@ -184,7 +186,8 @@ def read(part: Path) -> Record | None:
         found = json.loads((part / RECORD).read_text(encoding="utf-8"))
         pieces = {name: Piece(**piece) for name, piece in found.pop("pieces").items()}
         return Record(**found, pieces=pieces)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    # the last: JSON that is nested a thousand levels deep
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 

@@ -414,3 +414,43 @@ def test_rarer_failures_have_a_sentence_of_their_own(error, says):
 
     assert says in sentence and sentence.endswith((".", "?"))
     assert "verify=False" not in sentence and "unverified" not in sentence
+
+
+@pytest.mark.parametrize("held_out", [0.25, 5.0, float("nan"), "5", None, True, [3]])
+def test_a_share_is_no_count_of_rows(held_out):
+    with pytest.raises(TypeError, match=r"for a quarter of 20 rows write 5"):
+        data.stratified_split(torch.tensor([0, 1] * 10), held_out)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1] * 10, None, "abc", 5, torch.zeros(2, 10), torch.tensor(3)],
+    ids=["list", "None", "text", "number", "matrix", "single"],
+)
+def test_labels_are_one_tensor_of_one_label_for_each_row(labels):
+    with pytest.raises(TypeError, match="one label for each row"):
+        data.stratified_split(labels, 2)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_too_few_labels_for_two_parts_are_counted(rows):
+    with pytest.raises(ValueError, match=f"there are {rows} labels"):
+        data.stratified_split(torch.zeros(rows), 1)
+
+
+@pytest.mark.parametrize("ask", [data.fashion_mnist, data.cifar10])
+@pytest.mark.parametrize("below", [".", "deeper/still"])
+def test_a_file_in_the_place_of_the_folder_is_said_before_the_network_is_asked(
+    tmp_path, ask, below
+):
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(data.DownloadError, match="is a file; let folder name a folder"):
+        ask(folder=tmp_path / "file" / below, progress=False)
+
+
+@pytest.mark.parametrize("ask", [data.fashion_mnist, data.cifar10])
+@pytest.mark.parametrize("folder", [3, ["a"], "a\0b"])
+def test_what_names_no_folder_is_refused(ask, folder):
+    with pytest.raises(TypeError, match="folder must be the name of a folder"):
+        ask(folder=folder, progress=False)

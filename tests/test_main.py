@@ -343,3 +343,14 @@ def test_the_door_to_the_doctor_reads_under_python_3_7():
     source = Path(front_door.__file__).read_text(encoding="utf-8")
 
     ast.parse(source, feature_version=(3, 7))
+
+
+@pytest.mark.parametrize("variable", ["COURSE_CACHE", "COURSE_WARM"])
+def test_where_says_in_a_sentence_that_a_folder_is_in_nobodys_home(variable, monkeypatch, capsys):
+    monkeypatch.setenv(variable, "~nobody-at-all/x")
+
+    assert front_door.main(["where"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"{variable} is ~nobody-at-all/x, and this machine knows no such")
+    assert told.err.count("\n") == 1

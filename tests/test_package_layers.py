@@ -16,6 +16,7 @@ LAYERS = {
     "runtime": 0,
     "warmed": 0,
     "unreadable": 0,
+    "arguments": 0,
     "benchmark": 1,
     "checkpoint": 1,
     "compile_stack": 1,

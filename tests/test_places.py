@@ -85,3 +85,12 @@ def test_what_was_compiled_ahead_lies_in_the_environment_unless_chosen():
 )
 def test_headers_lie_among_the_temporary_files_of_each_user(user, folder):
     assert places.header_folder("/tmp", user) == Path("/tmp", folder, "precompiled_headers")
+
+
+@pytest.mark.parametrize(
+    ("variable", "ask"),
+    [("COURSE_CACHE", places.cache_root), ("COURSE_WARM", places.warm_folder)],
+)
+def test_the_home_of_nobody_is_named_with_the_variable(variable, ask):
+    with pytest.raises(RuntimeError, match=f"{variable} is ~nobody-at-all/x, and this machine"):
+        ask({variable: "~nobody-at-all/x"})

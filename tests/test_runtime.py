@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,3 +136,10 @@ def test_other_libraries_may_deprecate_what_they_like(monkeypatch):
 
     with pytest.warns(DeprecationWarning):
         warnings.warn("matplotlib.foo is deprecated.", DeprecationWarning, stacklevel=1)
+
+
+@pytest.mark.parametrize(("threads", "says"), [(1, ", 1 thread"), (2, ", 2 threads")])
+def test_a_place_counts_threads_as_people_do(threads, says):
+    place = runtime.Place(1, torch.device("cpu"), threads, Path("cache"))
+
+    assert str(place).endswith(says)

@@ -188,3 +188,26 @@ def test_headers_are_looked_for_where_torch_keeps_them(tmp_path):
 
     ours, theirs = done.stdout.splitlines()
     assert Path(ours) == Path(theirs)
+
+
+def test_a_piece_whose_name_has_no_number_is_no_chapter():
+    piece = warmed.Piece("c", 1.0, "2026-01-01")
+    pieces = dict.fromkeys(["extra", "", "7", "07_compile", "solutions/09_traps", "²²_x"], piece)
+    record = warmed.Record("2.14.1", "AVX2", "/lib", 1, pieces)
+
+    told = str(warmed.Warmed(Path("there"), record, 0, 0, 0))
+
+    assert told.startswith("chapter 7; ")
+    assert "1 thread;" in told
+
+
+def test_a_record_that_is_nested_too_deep_is_none(tmp_path):
+    (tmp_path / "warm.json").write_text("[" * 100_000)
+
+    assert warmed.read(tmp_path) is None
+
+
+def test_taking_over_never_raises_whatever_the_variable_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_WARM", "~nobody-at-all/x")
+
+    assert warmed.take_over(tmp_path / "torch-2", library="/lib") == 0

@@ -14,6 +14,7 @@ Imports: torch and numpy; the chapter modules of this folder, when one of their 
 from __future__ import annotations
 
 from course_utils.checks import catalogue
+from course_utils.checks.compare import show
 from course_utils.checks.errors import expect
 from course_utils.checks.exercise import Exercise, Mistake, Option, Question, Wrong
 from course_utils.checks.grading import answered, grade, require_equal
@@ -41,12 +42,16 @@ def check(id: str, answer: object) -> Verdict:
         id: the exercise, such as ``"3.2"``.
         answer: the function or the value that the exercise asks for.
     """
+    if not isinstance(id, str) and isinstance(answer, str):
+        raise TypeError(f'the id comes first, then the answer: check("{answer[:20]}", ...)')
     return grade(catalogue.exercise(id), answer)
 
 
 def hint(id: str, step: int = 1) -> Verdict:
     """Return one step towards the answer of an exercise; each further step says more."""
     hints = catalogue.exercise(id).hints
+    if isinstance(step, bool) or not hasattr(step, "__index__"):
+        raise TypeError(f'hints are counted 1, 2, 3, not {show(step)}: hint("{id}", 2)')
     if step < 1:
         raise ValueError(f"hints are counted from 1, there is no hint {step}")
     if step > len(hints):

@@ -5,7 +5,7 @@ copies, errors and printed text are kept with the result. So a check neither dep
 notebook nor disturbs it, and one call cannot spoil the next.
 
 Kind:    plumbing; no chapter explains it
-Public:  Outcome, call, call_quietly, isolated
+Public:  Outcome, call, call_quietly, isolated, kept, watching
 Imports: torch, numpy
 """
 
@@ -15,6 +15,8 @@ import contextlib
 import copy
 import io
 import random
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-__all__ = ["Outcome", "call", "call_quietly", "isolated"]
+__all__ = ["Outcome", "call", "call_quietly", "isolated", "kept", "watching"]
+
+_PRINTED = 10_000  # characters that are kept of what one answer prints
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Outcome:
     """What one call did: its result or its error, its arguments afterwards, what it printed."""
 
     result: object
-    error: Exception | None
+    error: BaseException | None
     arguments: tuple
     printed: str = ""
 
@@ -38,12 +42,14 @@ class Outcome:
 def call(function: Callable, case: tuple, seed: int) -> Outcome:
     """Call a function with copies of the arguments and return what it did."""
     arguments = _fresh(case)
-    printed = io.StringIO()
+    printed = kept()
     result, error = None, None
-    with isolated(seed), contextlib.redirect_stdout(printed):
+    with isolated(seed), contextlib.redirect_stdout(printed), watching() as interrupted:
         try:
             result = function(*arguments)
-        except Exception as raised:
+        except BaseException as raised:  # exit() raises as well, and must not end the notebook
+            if interrupted(raised):
+                raise
             error = raised
     return Outcome(result, error, arguments, printed.getvalue())
 
@@ -53,6 +59,39 @@ def call_quietly(function: Callable, case: tuple, seed: int) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return call(function, case, seed)
+
+
+class kept(io.StringIO):
+    """Take what is printed and keep its beginning: an answer may print megabytes."""
+
+    def write(self, text: str) -> int:
+        """Keep as much as there is room for."""
+        super().write(text[: max(0, _PRINTED - self.tell())])
+        return len(text)
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[Callable[[BaseException], bool]]:
+    """Give a function that says whether an error is a person's Ctrl-C, not the answer's own.
+
+    A signal tells the two apart. Outside the main thread nobody can watch, so there each
+    KeyboardInterrupt counts as a person's.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    watched = threading.current_thread() is threading.main_thread() and before is not None
+    came = []
+
+    def note(number, frame):
+        came.append(number)
+        return before(number, frame)
+
+    if watched and callable(before):
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda error: isinstance(error, KeyboardInterrupt) and bool(came or not watched)
+    finally:
+        if watched and callable(before):
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

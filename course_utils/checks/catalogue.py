@@ -5,7 +5,7 @@ chapter only. An id that does not exist is answered with the ids that look like 
 
 Kind:    plumbing; no chapter explains it
 Public:  exercise, question
-Imports: the standard library; the chapter modules, when asked for
+Imports: the standard library, compare; the chapter modules, when asked for
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import difflib
 import importlib
 import re
 
+from course_utils.checks.compare import show
 from course_utils.checks.exercise import Exercise, Question
 
 __all__ = ["exercise", "question"]
@@ -21,18 +22,18 @@ __all__ = ["exercise", "question"]
 
 def exercise(id: str) -> Exercise:
     """Return the exercise with this id, such as ``"3.2"``."""
-    return _find(id, "exercise", "EXERCISES", r"\d+\.\d+")
+    return _find(id, "exercise", "EXERCISES", r"\d{1,3}\.\d{1,3}")
 
 
 def question(id: str) -> Question:
     """Return the question with this id, such as ``"3.q2"``."""
-    return _find(id, "question", "QUESTIONS", r"\d+\.q\d+")
+    return _find(id, "question", "QUESTIONS", r"\d{1,3}\.q\d{1,3}")
 
 
 def _find(id: str, what: str, listed_in: str, pattern: str) -> Exercise | Question:
     example = "3.2" if what == "exercise" else "3.q2"
     if not isinstance(id, str) or not re.fullmatch(pattern, id):
-        raise ValueError(f'an id of {what}s looks like "{example}", not like {id!r}')
+        raise ValueError(f'an id of {what}s looks like "{example}", not like {show(id)}')
     known = {found.id: found for found in getattr(_chapter(id, what), listed_in)}
     if id in known:
         return known[id]

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
@@ -336,6 +338,82 @@ def _old_files() -> list[tuple]:
 
 PASSES = ("a", "d", "f", "g")
 
+# 13.10: a file from another device
+
+
+def _judge_answer_here(answer: object) -> None:
+    if not callable(answer):
+        raise Wrong("a function is expected; pass the function itself, without calling it")
+    with tempfile.TemporaryDirectory() as folder:
+        path, x = Path(folder, "weights.pt"), torch.linspace(-1, 1, 24).reshape(6, 4)
+        then, model = _delicate(1), _delicate(2)
+        _save_as_from_a_gpu(then.state_dict(), path)
+        untouched = model.eval()(x)
+        expected, in_training = then.eval()(x), copy.deepcopy(then).train()(x)
+        model.train()
+        try:
+            got = answered(answer(path, model, x))
+        except Exception as error:
+            if why := _why_it_did_not_load(str(error)):
+                raise Wrong(why) from None
+            raise
+    if _nearly(got, untouched):
+        raise Wrong(
+            "the model answered with the weights that it had before; load_state_dict puts those of "
+            "the file into it"
+        )
+    if _nearly(got, in_training):
+        raise Wrong(
+            "the model answered in training mode, where BatchNorm uses the other rows of the "
+            "batch; call model.eval() first"
+        )
+    if _nearly(got, expected):
+        if not all(map(_nearly, model.state_dict().values(), then.state_dict().values())):
+            raise Wrong("the answer is right, but model itself does not hold the file's weights")
+        return
+    require_equal(got, expected, "the answer to x:", rtol=1e-5, atol=1e-6)
+
+
+def _delicate(seed: int) -> nn.Module:
+    """Make a model that answers differently in training, with weights of its own."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+        model[1].running_mean.normal_()
+    return model
+
+
+def _save_as_from_a_gpu(weights: dict, path: Path) -> None:
+    """Save weights as if they lay on the last of 64 GPUs, which no reader's machine has."""
+    buffer = io.BytesIO()
+    torch.save(weights, buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            if name.endswith("data.pkl"):  # a text is written with its length before it
+                part = part.replace(b"X\x03\x00\x00\x00cpu", b"X\x07\x00\x00\x00cuda:63")
+            new.writestr(name, part)
+
+
+def _why_it_did_not_load(told: str) -> str:
+    if "deserialize" in told:
+        return (
+            "torch.load wants to put the weights back on the GPU number 63, which is not here; "
+            'map_location="cpu" says where to'
+        )
+    if "meta" in told:
+        return (
+            "the device meta has shapes and no numbers, so the weights are lost; load them to the "
+            'CPU: map_location="cpu"'
+        )
+    return ""
+
+
+def _nearly(got: object, expected: torch.Tensor) -> bool:
+    same = isinstance(got, torch.Tensor) and got.shape == expected.shape
+    return same and got.dtype == expected.dtype and torch.allclose(got, expected, atol=1e-6)
+
+
 EXERCISES = [
     Exercise(
         id="13.1",
@@ -600,6 +678,16 @@ EXERCISES = [
             "First: if old['format'] == 2, return it as it is.",
             "Rename only names that *start* with 'fc.': 'head.' + name[3:].",
             "Return a new dictionary with format 2, the weights and classes 10.",
+        ],
+    ),
+    Exercise(
+        id="13.10",
+        judge=_judge_answer_here,
+        hints=[
+            "Load to the CPU, and let the model decide: load_state_dict copies to where it is.",
+            "model.eval() before you ask; x.to(device) before, .to(x.device) after.",
+            'torch.load(path, map_location="cpu", weights_only=True), and '
+            "next(model.parameters()).device.",
         ],
     ),
 ]

@@ -22,6 +22,7 @@ __all__ = ["Difference", "Rules", "difference", "show"]
 _SMALL = 24  # elements; more are described, not printed
 _LINE = 72  # characters of a tuple that is shown whole
 _LONG = 240  # characters of any value
+_DEEP = 20  # lists in lists
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,14 @@ def difference(got: object, expected: object, rules: Rules | None = None) -> Dif
     >>> difference(torch.zeros(2, 1), torch.zeros(2)).note
     'the shape is (2, 1), expected (2,)'
     """
-    rules = rules or Rules()
+    try:
+        return _difference(got, expected, rules or Rules())
+    except Exception as error:  # an object of the answer's own may do anything when it is compared
+        note = f"comparing the two raised {type(error).__name__}"
+        return Difference(show(got), show(expected), note)
+
+
+def _difference(got: object, expected: object, rules: Rules) -> Difference | None:
     if _kind(got) != _kind(expected) and not (_kind(got), _kind(expected)) == ("int", "float"):
         return Difference(show(got), show(expected), _wrong_kind(got, expected))
     if isinstance(expected, torch.Tensor):
@@ -74,15 +82,24 @@ def show(value: object, digits: int = 4) -> str:
     >>> show(torch.zeros(100, 10))
     'a float32 tensor of shape (100, 10)'
     """
+    try:
+        return _shown(value, digits, ())
+    except (Exception, SystemExit) as error:
+        return f"{_article(type(value).__name__)} whose repr raises {type(error).__name__}"
+
+
+def _shown(value: object, digits: int, around: tuple[int, ...]) -> str:
+    """Show a value that lies inside the lists ``around``, which it may hold in turn."""
     if isinstance(value, torch.Tensor):
         return _show_tensor(value, digits)
     if type(value) in (tuple, list):
-        return _show_sequence(value, digits)
+        return _show_sequence(value, digits, around)
     if isinstance(value, torch.nn.Module):
         return f"a {type(value).__name__}"
     if callable(value) and hasattr(value, "__name__"):
         return "a lambda" if value.__name__ == "<lambda>" else value.__name__
-    return _cut(re.sub(r" at 0x[0-9a-f]+", "", repr(value)))
+    text = repr(value[: 2 * _LONG] if type(value) in (str, bytes) else value)
+    return _cut(re.sub(r" at 0x[0-9a-f]+", "", text[: 10 * _LONG]))
 
 
 def _kind(value: object) -> str:
@@ -241,8 +258,16 @@ def _show_tensor(tensor: torch.Tensor, digits: int) -> str:
     return f"tensor({values}{'' if tensor.dtype in usual else f', dtype={tensor.dtype}'})"
 
 
-def _show_sequence(value: tuple | list, digits: int) -> str:
-    inner = ", ".join(show(item, digits) for item in value[:_SMALL])
+def _show_sequence(value: tuple | list, digits: int, around: tuple[int, ...]) -> str:
+    if id(value) in around or len(around) > _DEEP:
+        return "[...]" if isinstance(value, list) else "(...)"
+    items, length = [], 0
+    for item in value[:_SMALL]:
+        items.append(_shown(item, digits, (*around, id(value))))
+        length += len(items[-1])
+        if length > _LONG:  # the rest would be cut off; of lists in lists it can be endless
+            break
+    inner = ", ".join(items)
     if len(value) > _SMALL:
         inner += ", ..."
     if isinstance(value, list):

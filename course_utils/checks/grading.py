@@ -11,6 +11,7 @@ Imports: torch, numpy, calling, compare, exercise, verdict
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from course_utils.checks.calling import Outcome, call, call_quietly, isolated
+from course_utils.checks.calling import Outcome, call, call_quietly, isolated, kept, watching
 from course_utils.checks.compare import Difference, Rules, difference, show
 from course_utils.checks.exercise import MISSING, Exercise, Mistake, Wrong
 from course_utils.checks.verdict import RIGHT, UNANSWERED, WRONG, Verdict
@@ -92,10 +93,11 @@ def _blank(answer: object) -> bool:
     return answer is None or answer is ...
 
 
-def _means_blank(error: Exception) -> bool:
+def _means_blank(error: BaseException) -> bool:
     """Tell a stub's NotImplementedError from torch's, which reports an unsupported call."""
-    by_torch = re.search(r"not implemented for|Could not run|aten::", str(error))
-    return isinstance(error, NotImplementedError) and not by_torch
+    if not isinstance(error, NotImplementedError):
+        return False
+    return not re.search(r"not implemented for|Could not run|aten::", str(error))
 
 
 # values
@@ -116,15 +118,18 @@ def _grade_value(exercise: Exercise, answer: object) -> None:
 
 
 def _judge(exercise: Exercise, answer: object) -> None:
-    try:
-        with isolated(0):
-            exercise.judge(answer)
-    except Wrong:
-        raise
-    except Exception as error:
-        if _means_blank(error):
-            raise
-        raise Wrong(f"your answer raised {_named(error)}") from error
+    printed = kept()
+    with watching() as interrupted:
+        try:
+            with isolated(0), contextlib.redirect_stdout(printed):
+                exercise.judge(answer)
+        except Wrong as reason:
+            raise Wrong("\n".join([str(reason), *_printed(printed.getvalue())])) from None
+        except BaseException as error:
+            if interrupted(error) or _means_blank(error):
+                raise
+            lines = [f"your answer raised {_named(error)}", *_printed(printed.getvalue())]
+            raise Wrong("\n".join(lines)) from None
 
 
 # functions
@@ -234,8 +239,7 @@ def _changed(
 def _report(exercise: Exercise, cases: list[tuple], failures: list[Failure]) -> str:
     first = failures[0]
     lines = list(first.lines)
-    if first.outcome.printed:
-        lines.append(f"(printed: {_shortened(first.outcome.printed.strip())})")
+    lines += _printed(first.outcome.printed)
     for mistake in exercise.mistakes:
         if _explains(exercise, mistake, cases, failures):
             lines.append(_explained(mistake))
@@ -303,8 +307,15 @@ def _labelled(label: str, text: str) -> tuple[str, ...]:
     return (f"{label:<9} {first}", *(" " * 10 + line for line in rest))
 
 
-def _named(error: Exception) -> str:
-    message = _shortened(str(error).strip().split("\n")[0])
+def _printed(text: str) -> list[str]:
+    return [f"(printed: {_shortened(text.strip())})"] if text.strip() else []
+
+
+def _named(error: BaseException) -> str:
+    try:
+        message = _shortened(str(error).strip().split("\n")[0])
+    except Exception:  # an error of the answer's own may not be able to say what it is
+        message = ""
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 

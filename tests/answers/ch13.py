@@ -210,6 +210,28 @@ def migrate_itself(old):
     return old
 
 
+# 13.10
+
+
+def answer_here(*, map_location="cpu", load=True, evaluate=True):
+    def answer(path, model, x):
+        weights = torch.load(path, map_location=map_location, weights_only=True)
+        if load:
+            model.load_state_dict(weights)
+        model.train(not evaluate)
+        return model(x)
+
+    return answer
+
+
+def answer_from_a_twin(path, model, x):
+    weights = torch.load(path, map_location=lambda storage, place: storage, weights_only=True)
+    model.load_state_dict(weights, assign=True)
+    model.eval()
+    with torch.inference_mode():
+        return model(x.to(next(model.parameters()).device)).to(x.device)
+
+
 ANSWERS = {
     "13.1": Answers(
         right=[bytes_by_dictionary, bytes_by_list],
@@ -339,6 +361,19 @@ ANSWERS = {
             (lambda old: migrate(old | {"format": 1}), "what was new already"),
             (migrate_itself, "you changed old itself"),
             (lambda old: migrate(old)["weights"], "expected"),
+        ],
+    ),
+    "13.10": Answers(
+        right=[answer_here(), answer_from_a_twin],
+        wrong=[
+            (answer_here(map_location=None), "the GPU number 63"),
+            (answer_here(map_location="meta"), "shapes and no numbers"),
+            (answer_here(evaluate=False), "in training mode"),
+            (answer_here(load=False), "the weights that it had before"),
+            (lambda path, model, x: answer_here()(path, copy.deepcopy(model), x), "does not hold"),
+            (lambda path, model, x: answer_here()(path, model, x) + 1, "the answer to x"),
+            (lambda path, model, x: 1 / 0, "ZeroDivisionError"),
+            (lambda path, model, x: model, "expected"),
         ],
     ),
 }
