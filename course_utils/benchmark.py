@@ -172,6 +172,7 @@ def compare(
     >>> found.verdict("formula")
     'faster'
     """
+    _refuse_what_cannot_be_timed(candidates, warmup, rounds, seconds, first_calls)
     if not candidates or rounds < 2:
         raise ValueError("compare needs at least one candidate and two rounds")
 
@@ -194,6 +195,31 @@ def compare(
     return Comparison({name: Timing(first_calls[name], tuple(s)) for name, s in samples.items()})
 
 
+def _refuse_what_cannot_be_timed(
+    candidates: object, warmup: object, rounds: object, seconds: object, first_calls: object
+) -> None:
+    """Raise a sentence before the first call is made: some of them take a minute."""
+    if candidates is not None and not isinstance(candidates, Mapping):
+        came = type(candidates).__name__
+        raise TypeError(
+            f'candidates is of the kind {came}; give names to calls: {{"eager": call, ...}}'
+        )
+    for name, call in (candidates or {}).items():
+        if not callable(call):
+            came = type(call).__name__
+            raise TypeError(
+                f"{name!r} is of the kind {came}, not a call; write lambda: ... around it"
+            )
+    for what, number in (("warmup", warmup), ("rounds", rounds)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise ValueError(f"{what} counts calls, 0, 1, 2 ...; it is {number!r}")
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
+        raise ValueError(f"seconds is a length of time or None; it is {seconds!r}")
+    if first_calls is not None and set(candidates or {}) - set(first_calls):
+        missing = sorted(map(str, set(candidates) - set(first_calls)))
+        raise ValueError(f"first_calls lacks {', '.join(missing)}")
+
+
 def time_once(call: Callable[[], object]) -> tuple[float, object]:
     """Return the seconds of one call, the device's work included, and what it returned."""
     results = []
@@ -209,6 +235,8 @@ def readable_seconds(seconds: float, *, unit: str | None = None) -> str:
     '16.0 s'
     """
     unit = unit or _unit(seconds)
+    if unit not in _UNITS:
+        raise ValueError(f"there is no unit {unit!r}; there are {', '.join(_UNITS)}")
     amount = seconds / _UNITS[unit]
     # 999.6 would become 1000 with no decimals: digits are counted after rounding
     digits = 2 if amount < 9.995 else 1 if amount < 99.95 else 0

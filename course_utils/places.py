@@ -5,7 +5,8 @@ installed, the doctor, which runs when everything is broken, and the notebooks. 
 here, once, with nothing but the standard library.
 
 Kind:    plumbing; no chapter explains it
-Public:  cache_root, cache_setting, compile_cache, header_folder, my_work, repository, warm_folder
+Public:  cache_root, cache_setting, compile_cache, header_folder, in_the_way, my_work,
+         repository, warm_folder
 Imports: the standard library only; parses under Python 3.7
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "cache_setting",
     "compile_cache",
     "header_folder",
+    "in_the_way",
     "my_work",
     "repository",
     "warm_folder",
@@ -91,6 +93,22 @@ def _chosen_for_this_project():
         return cache_setting().read_text(encoding="utf-8").strip()
     except (OSError, ValueError):  # mostly: there is none
         return ""
+
+
+def in_the_way(folder):
+    # type: (Path) -> str
+    """Return in a sentence why nothing can be laid into a folder, or nothing."""
+    for place in [folder, *folder.parents]:
+        try:
+            if place.is_dir():
+                return (
+                    "" if os.access(str(place), os.W_OK) else str(place) + " is not yours to write"
+                )
+            if place.exists():
+                return str(place) + " is a file, not a folder"
+        except OSError as error:
+            return str(place) + " cannot be looked at: " + str(error.strerror)
+    return ""
 
 
 def compile_cache(torch_version, capability, root=None):

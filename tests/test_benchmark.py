@@ -272,3 +272,32 @@ def test_refuses_what_it_cannot_compare(candidates, rounds):
 def test_asking_for_a_name_that_was_not_timed_says_which_were():
     with pytest.raises(KeyError, match=r"compield.*eager, compiled"):
         measured(eager=[1.0] * 3, compiled=[1.0] * 3).ratio("compield")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"candidates": [len]}, "candidates is of the kind list"),
+        ({"candidates": len}, "candidates is of the kind builtin"),
+        ({"candidates": {"a": 1}}, "'a' is of the kind int, not a call"),
+        ({"rounds": 2.5}, "rounds counts calls"),
+        ({"rounds": "3"}, "rounds counts calls"),
+        ({"rounds": True}, "rounds counts calls"),
+        ({"warmup": -1}, "warmup counts calls"),
+        ({"seconds": "1"}, "seconds is a length of time"),
+        ({"seconds": float("nan")}, "seconds is a length of time"),
+        ({"first_calls": {"b": 1.0}}, "first_calls lacks a"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused_before_anything_is_called(wrong, words):
+    calls = []
+    given = {"candidates": {"a": lambda: calls.append(1)}} | wrong
+
+    with pytest.raises((TypeError, ValueError), match=words):
+        benchmark.compare(**given)
+    assert calls == []
+
+
+def test_a_unit_that_there_is_not_is_named():
+    with pytest.raises(ValueError, match="no unit 'h'; there are s, ms"):
+        benchmark.readable_seconds(1.0, unit="h")

@@ -94,3 +94,13 @@ def test_headers_lie_among_the_temporary_files_of_each_user(user, folder):
 def test_the_home_of_nobody_is_named_with_the_variable(variable, ask):
     with pytest.raises(RuntimeError, match=f"{variable} is ~nobody-at-all/x, and this machine"):
         ask({variable: "~nobody-at-all/x"})
+
+
+def test_what_is_in_the_way_of_a_folder_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+
+    assert places.in_the_way(tmp_path / "new" / "deeper") == ""
+    for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        assert places.in_the_way(folder) == f"{tmp_path / 'file'} is a file, not a folder"
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert places.in_the_way(tmp_path / "new") == f"{tmp_path} is not yours to write"

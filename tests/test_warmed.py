@@ -192,7 +192,8 @@ def test_headers_are_looked_for_where_torch_keeps_them(tmp_path):
 
 def test_a_piece_whose_name_has_no_number_is_no_chapter():
     piece = warmed.Piece("c", 1.0, "2026-01-01")
-    pieces = dict.fromkeys(["extra", "", "7", "07_compile", "solutions/09_traps", "²²_x"], piece)
+    names = ["extra", "", "7", "07_compile", "99bottles", "solutions/09_traps", "²²_x"]
+    pieces = dict.fromkeys(names, piece)
     record = warmed.Record("2.14.1", "AVX2", "/lib", 1, pieces)
 
     told = str(warmed.Warmed(Path("there"), record, 0, 0, 0))
