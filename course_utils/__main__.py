@@ -266,7 +266,7 @@ def _where(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print data instead of lines")
     options = parser.parse_args(arguments)
 
-    from course_utils import warmed
+    from course_utils import places, warmed
 
     try:
         found, parts = _places(), warmed.contents()
@@ -279,6 +279,9 @@ def _where(arguments: list[str]) -> int:
         return 0
     for name, value in found.items():
         print(f"{name:<14} {value}")
+    refused = places.in_the_way(Path(found["cache"]))
+    if refused:
+        print(f"{refused}; let COURSE_CACHE name a folder of your own.", file=sys.stderr)
     for part in parts or ["nothing; `python -m course_utils warm` does"]:
         print(f"{'compiled ahead':<14} {part}")
     return 0

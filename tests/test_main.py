@@ -354,3 +354,12 @@ def test_where_says_in_a_sentence_that_a_folder_is_in_nobodys_home(variable, mon
     assert told.out == ""
     assert told.err.startswith(f"{variable} is ~nobody-at-all/x, and this machine knows no such")
     assert told.err.count("\n") == 1
+
+
+def test_where_says_that_a_file_is_in_the_place_of_the_cache(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "file"))
+
+    assert front_door.main(["where"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith(f"{tmp_path / 'file'} is a file, not a folder; let COURSE_CACHE name")
