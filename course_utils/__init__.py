@@ -2,11 +2,12 @@
 
 Start with ``runtime`` (every notebook calls it first) and ``checks`` (every exercise ends there).
 
-layer 3   __main__     python -m course_utils doctor | speedup | explain | warm | ledger | where
+layer 3   __main__     python -m course_utils doctor | speedup | explain | warm | ledger | drift...
 layer 2   widgets      sliders around plain functions, the compiler's stages to click through
           plotting     timing bars, curves, image grids, tensors drawn as boxes
           quiz         multiple-choice questions that also work in the book
           warm         compile ahead what the chapters compile
+          drift        which cells differ under another torch
 layer 1   benchmark    compare calls and say honestly which is faster
           workloads    the ready pairs of the speed-up demo
           compile_stack  what the compiler made of a function

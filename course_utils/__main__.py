@@ -11,6 +11,7 @@ Imports: the standard library; then what the command needs (doctor, workloads, w
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import platform
 import signal
@@ -27,6 +28,7 @@ _COMMANDS = {
     "explain": "show what every stage of the compiler made of a function in a file",
     "warm": "compile ahead what the chapters compile, for all users of this Python",
     "ledger": "ask this machine again about each public claim that chapter 18 collects",
+    "drift": "run the chapters under another torch and list the cells that differ",
     "where": "show folders, cache and versions",
 }
 
@@ -50,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "explain": _explain,
             "warm": _warm,
             "ledger": _ledger,
+            "drift": _drift,
             "where": _where,
         }
         return commands[command](rest)
@@ -197,17 +200,7 @@ def _draw(draw: Callable[[], object], file: Path) -> int:
 
 
 def _explain(arguments: list[str]) -> int:
-    try:
-        from course_utils import runtime
-        from course_utils.compile_stack import command
-    except ImportError as missing:
-        print(_cannot_import("explain", missing), file=sys.stderr)
-        return 1
-    refused = "" if {"-h", "--help"} & set(arguments) else _cannot_start(runtime)
-    if refused:
-        print(refused, file=sys.stderr)
-        return 1
-    return command.main(arguments)
+    return _with_torch("explain", "compile_stack", arguments)
 
 
 def _warm(arguments: list[str]) -> int:
@@ -217,16 +210,28 @@ def _warm(arguments: list[str]) -> int:
 
 
 def _ledger(arguments: list[str]) -> int:
+    return _with_torch("ledger", "ledger", arguments)
+
+
+def _with_torch(name: str, module: str, arguments: list[str]) -> int:
+    """Run the ``command`` of a module that needs torch, or say what is in the way."""
     try:
         from course_utils import runtime
-        from course_utils.ledger import command
+
+        command = importlib.import_module(f"course_utils.{module}.command")
     except ImportError as missing:
-        print(_cannot_import("ledger", missing), file=sys.stderr)
+        print(_cannot_import(name, missing), file=sys.stderr)
         return 1
     refused = "" if {"-h", "--help"} & set(arguments) else _cannot_start(runtime)
     if refused:
         print(refused, file=sys.stderr)
         return 1
+    return command.main(arguments)
+
+
+def _drift(arguments: list[str]) -> int:
+    from course_utils.drift import command
+
     return command.main(arguments)
 
 

@@ -59,11 +59,11 @@ def test_an_unknown_command_is_a_sentence_and_code_2(capsys):
     assert front_door.main(["speedups"]) == 2
 
     told = capsys.readouterr().err
-    commands = "doctor, speedup, explain, warm, ledger, where"
+    commands = "doctor, speedup, explain, warm, ledger, drift, where"
     assert told == f"There is no command 'speedups'; there are {commands}.\n"
 
 
-@pytest.mark.parametrize("command", ["speedup", "where"])
+@pytest.mark.parametrize("command", ["speedup", "drift", "where"])
 def test_each_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as ended:
         front_door.main([command, "--help"])

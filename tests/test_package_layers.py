@@ -25,6 +25,7 @@ LAYERS = {
     "training": 1,
     "workloads": 1,
     "checks": 1,
+    "drift": 2,
     "plotting": 2,
     "quiz": 2,
     "warm": 2,
