@@ -2,7 +2,8 @@
 
 Start with ``runtime`` (every notebook calls it first) and ``checks`` (every exercise ends there).
 
-layer 3   __main__     python -m course_utils doctor | speedup | explain | warm | ledger | drift...
+layer 3   __main__     python -m course_utils doctor | speedup | explain | warm | where
+                       and, for those who maintain, ledger | drift
 layer 2   widgets      sliders around plain functions, the compiler's stages to click through
           plotting     timing bars, curves, image grids, tensors drawn as boxes
           quiz         multiple-choice questions that also work in the book

@@ -1,7 +1,7 @@
 """Compare what the cells of a lesson showed under two torches, and name each difference.
 
 Kind:    plumbing
-Public:  Drift, KINDS, compare
+Public:  Drift, KINDS, NO_DRIFT, compare
 Imports: the standard library, places, lessons, running
 """
 
@@ -17,7 +17,7 @@ from functools import cache
 from course_utils import places
 from course_utils.drift.lessons import Cell, Lesson
 
-__all__ = ["KINDS", "Drift", "compare"]
+__all__ = ["KINDS", "NO_DRIFT", "Drift", "compare"]
 
 # in the order of the report, with what a maintainer does about it
 KINDS = {

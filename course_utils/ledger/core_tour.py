@@ -159,7 +159,7 @@ CLAIMS = (
         "Autocast chooses types by operation, the scaler adapts, and a CPU can use bfloat16.",
         TRUE,
         "None of it is new, and bfloat16 needs no scaler.",
-        shown="15",
+        shown="15.4",
     ),
     Claim(
         "S2-21",
@@ -225,21 +225,21 @@ CLAIMS = (
         "The new exporter deals with control flow that failed before.",
         HALF,
         "A Python `if` on a value is refused as ever. `torch.cond` is exported.",
-        shown="14",
+        shown="14.4",
     ),
     Claim(
         "S2-30",
         "One snippet profiles CPU and CUDA and hands both to TensorBoard.",
         HALF,
         "Without a GPU only the CPU is profiled, with a warning. Perfetto reads the trace.",
-        shown="15",
+        shown="15.2",
     ),
     Claim(
         "S2-31",
         "The profiler finds where memory goes, and suggests improvements.",
         HALF,
         "It shows bytes per operation. Nothing in it suggests.",
-        shown="15",
+        shown="15.3",
     ),
     Claim(
         "S2-32",

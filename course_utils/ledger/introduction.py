@@ -84,7 +84,7 @@ CLAIMS = (
         '"TorchExport" leads to TorchScript, TorchServe and ONNX Runtime.',
         HALF,
         "It is called `torch.export`. TorchScript is deprecated, TorchServe archived.",
-        shown="14",
+        shown="14.7",
         read="the repository pytorch/serve was archived on 7 August 2025",
     ),
     Claim(
